@@ -10,9 +10,9 @@ import (
 	"github.com/netloop/netloop/internal/netvar/packet"
 )
 
-// ackedTicks is the set of ticks of which the client has acknowledged at least one packet. For
-// every object with a derived baseline (derived.go), the client has the version that was the newest
-// at an acked tick, except in the slots that were missing then.
+// ackedTicks is the set of acked ticks of a client: the ticks of which it has acknowledged at least
+// one packet. For every object with a derived baseline (derived.go), the client has the version
+// that was the newest at an acked tick, unless the object's slot was missing then.
 type ackedTicks struct {
 	newest    uint64         // 0 if the set is empty
 	oldest    uint64         // oldest acked tick; the client may have dropped versions before it
@@ -27,7 +27,7 @@ type missingSlots struct {
 	slots bitset.Set
 }
 
-// maxAckedTicks is the number of ticks that the set spans: the longest trend and one more.
+// maxAckedTicks is the number of ticks that the set spans: one more than the longest trend.
 const maxAckedTicks = codec.MaxTrend + 1
 
 // add makes a tick the newest acked tick. It must be later than all acked ticks, or equal to the
@@ -79,18 +79,18 @@ func (m *ackedTicks) newestWith(slot int) uint64 {
 }
 
 // A trend is the past change from which values are extrapolated. It spans nearTrend ticks, or more
-// if there is no acked tick at that distance. Shorter trends suffer from rounding, and longer ones
-// miss changes of direction. A trend that extrapolates by more than nearAhead ticks must be more
-// stable and spans farTrend ticks. The spans are the same for all clients, so clients with the same
-// newest acked tick mostly share the other acked tick as well.
+// if there is no acked tick at that distance. Shorter trends suffer from rounding, and longer
+// trends miss changes of direction. A trend that extrapolates by more than nearAhead ticks must be
+// more stable and spans farTrend ticks. The spans are the same for all clients, so clients with the
+// same newest acked tick mostly share the other acked tick as well.
 const (
 	nearTrend = 3
 	nearAhead = 12
 	farTrend  = 9
 )
 
-// trendFrom returns the acked tick at which the trend begins, for records that lead from the acked
-// tick asOf to a tick. It returns asOf if there is no trend.
+// trendFrom returns the acked tick at which the trend begins, for records from the acked tick asOf
+// to a tick. It returns asOf if there is no trend.
 func (m *ackedTicks) trendFrom(asOf, tick uint64) uint64 {
 	ahead, upTo := tick-asOf, m.set>>(m.newest-asOf)
 	if upTo == 0 || ahead > codec.MaxTrend {
@@ -109,15 +109,16 @@ func (m *ackedTicks) trendFrom(asOf, tick uint64) uint64 {
 const (
 	// maxOrigins bounds the number of acked ticks that are tried as the origin of a snapshot.
 	maxOrigins = 4
-	// fewMissing bounds the due objects that may be missing as of the origin. Each of them is
-	// encoded individually, while all others lead from a newer state.
+	// fewMissing bounds the due objects that may be missing as of the origin. Each of these is
+	// encoded individually; the records of all others benefit from the newer origin.
 	fewMissing = 8
 )
 
-// chooseOrigin returns the origin of a snapshot's records. Of the maxOrigins newest acked ticks it
-// takes the newest as of which at most fewMissing due objects are missing, or else the one with the
-// fewest. An older acked tick is often the newest one of other clients, so its records are shared
-// with them. The callback counts the due objects that are missing.
+// chooseOrigin returns the origin of a snapshot's records. Among the maxOrigins newest acked ticks
+// it selects the newest tick as of which at most fewMissing due objects are missing, or else the
+// tick with the fewest missing objects. An older acked tick is often the newest acked tick of other
+// clients, so its records are shared with them. The function missing counts the missing due objects
+// of an origin.
 func (m *ackedTicks) chooseOrigin(tick uint64, missing func(packet.Origin) int) (best packet.Origin) {
 	rest, least := m.set, math.MaxInt
 	for tries := 0; rest != 0 && tries < maxOrigins; tries++ {

@@ -4,8 +4,8 @@ import "math"
 
 // Budget bounds the bytes of one client's records by a token bucket. It gains PerTick bytes with
 // each tick and holds at most Burst. A record may be sent while the bucket is positive, and may
-// overdraw it: otherwise a record larger than the bucket would never be sent. PerTick 0 means no
-// budget. Headers are not counted, so a snapshot without records costs nothing.
+// make it negative: otherwise a record larger than the bucket would never be sent. PerTick 0 means
+// no budget. Headers are not counted, so a snapshot without records costs nothing.
 type Budget struct{ PerTick, Burst int }
 
 // MaxBudget bounds PerTick, in bytes: 1 MiB is about 950 packets of the largest size.
@@ -15,7 +15,7 @@ const MaxBudget = 1 << 20
 type bucket struct {
 	Budget
 	tokens int
-	tick   uint64 // of the last fill
+	tick   uint64 // tick of the last fill
 }
 
 // SetBudget changes the client's budget; PerTick is limited to MaxBudget, and Burst is at least

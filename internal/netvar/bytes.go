@@ -40,7 +40,7 @@ func (w *World) SpentOn(c *state.Class) uint64 {
 
 // SpentOnFields returns the bytes of the fields of a class, the owner first: see Class.FieldName.
 // They are estimated from one record in sampleEvery, without the heads and masks of records. The
-// slice is live.
+// slice is not a copy.
 func (w *World) SpentOnFields(c *state.Class) []uint64 { return w.spent.fields[c.Index()] }
 
 // sample adds the estimated bytes of the fields of a sent record, and draws the number of records

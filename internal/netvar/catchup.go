@@ -2,19 +2,20 @@ package netvar
 
 import "slices"
 
-// A client that lacks many objects is sent them by a plan (plan.go). Plans are served in turns,
-// which bounds the records per tick that all catching-up clients receive together. A turn is
-// measured in records, never in time, and turns are granted in the order of requests. Between its
-// turns a client receives only changes of the objects that it has.
+// A client that lacks many objects receives them by a plan (plan.go). Plans are served in turns,
+// which bounds the total number of records per tick for all catching-up clients. A turn is measured
+// in records, never in time, and turns are granted in the order of requests. Between its turns a
+// client receives only changes of the objects that it has.
 //
-// There are two queues. Joining clients use the first, which has a high rate: many that join at
-// once must be able to play soon. The slow queue is for clients that had the full state and request
-// it again, and for clients that the caller assigns to it by Slow; any number of them cost other
-// clients little.
+// There are two queues. Joining clients use the first queue, which has a high rate, because many
+// clients that join at once must be able to play soon. The slow queue is for clients that had the
+// full state and request it again, and for clients that the caller assigns to it by Slow. Its rate
+// is so low that any number of clients in it hardly affects other clients.
 
 // firstTurn is the expected number of records of a client's first turn. A later turn is expected to
-// take as many records as the one before, and at least leastTurn. rankShare is the number of ranked
-// objects that count as one record: ranking takes so much less time.
+// take as many records as the previous turn, and at least leastTurn. rankShare is the number of
+// ranked objects that count as one record, because ranking an object takes less time than encoding
+// a record.
 const (
 	firstTurn = 2048
 	leastTurn = 64
@@ -37,8 +38,8 @@ type catchUpQueue struct {
 	most    uint64  // records per tick
 	waiting []*Peer // in the order of requests
 	tick    uint64
-	granted uint64 // expected records of the turns granted in that tick
-	served  uint64 // records that were sent in it
+	granted uint64 // expected records of the turns that were granted in the tick
+	served  uint64 // records that were sent in the tick
 }
 
 // newCatchUp returns the queues of a world.
@@ -73,8 +74,8 @@ func (l *catchUpQueue) begin(tick uint64) {
 	l.waiting = slices.Delete(l.waiting, 0, n)
 }
 
-// grant grants a turn if it is the first of the tick, or if the queue's records per tick allow the
-// expected records of the turn.
+// grant grants a turn if it is the first of the tick, or if its expected records are within the
+// queue's records per tick.
 func (l *catchUpQueue) grant(t *turns) bool {
 	if l.granted > 0 && l.granted+t.took > l.most {
 		return false
@@ -84,10 +85,10 @@ func (l *catchUpQueue) grant(t *turns) bool {
 	return true
 }
 
-// mayLoad reports whether this snapshot may carry records of the client's plan. If the client has
-// no turn, mayLoad requests one. A granted turn lasts until the client's next snapshot, so turns of
-// several ticks may be used in the same tick. After the first of them, a turn is used only if their
-// sum remains within twice the queue's records per tick.
+// mayLoad reports whether this snapshot may contain records of the client's plan. If the client has
+// no turn, mayLoad requests one. A granted turn is valid until the client's next snapshot, so turns
+// of several ticks may be used in the same tick. After the first of these, a turn is used only if
+// the sum of their records remains within twice the queue's records per tick.
 func (c *cutter) mayLoad() bool {
 	p, t := c.p, &c.p.turns
 	l := &p.w.catchUp[t.queue]
@@ -129,8 +130,8 @@ func (p *Peer) giveUpTurn() {
 	p.turns.waits, p.turns.granted = false, false
 }
 
-// tookTurn ends a turn that cost the given number of records. The client requests another turn with
-// its next snapshot, behind all waiting clients.
+// tookTurn ends a turn that took the given number of records. With its next snapshot the client
+// requests another turn, after all waiting clients.
 func (p *Peer) tookTurn(records uint64) {
 	l, t := &p.w.catchUp[p.turns.queue], &p.turns
 	l.served += records

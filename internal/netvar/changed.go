@@ -2,8 +2,8 @@ package netvar
 
 import "github.com/netloop/netloop/internal/netvar/bitset"
 
-// changeLog stores which objects have changed since each of the last captures. An acknowledgement
-// of a packet with hundreds of objects is processed with these sets, without a look at each object.
+// changeLog stores which objects have changed since each of the last captures. With these sets, an
+// acknowledgement of a packet with hundreds of objects is processed without a check of each object.
 type changeLog struct {
 	// sets is a ring, indexed by the number of the capture modulo the length.
 	sets     [maxChangeSets]changeSet
@@ -23,7 +23,7 @@ type changeSet struct {
 // most acknowledgements take.
 const maxChangeSets = 64
 
-// add records the objects that a capture has found changed.
+// add records the changed objects of a capture.
 func (l *changeLog) add(tick uint64, moved bitset.Set, byRule []bitset.Set) {
 	l.words = l.words[:0]
 	for k, word := range moved {
@@ -71,7 +71,8 @@ func (w *World) changedSince(tick uint64) (*changeSet, bool) {
 	if tick >= w.tick {
 		return &l.none, true
 	}
-	// There is at most one capture per tick, so the search can begin that many captures back.
+	// There is at most one capture per tick, so the search can begin as many captures back as there
+	// are ticks.
 	i := l.captures - min(w.tick-tick, maxChangeSets-1, l.captures-1)
 	for i < l.captures && l.sets[(i+1)%maxChangeSets].tick <= tick {
 		i++

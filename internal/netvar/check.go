@@ -30,15 +30,14 @@ type check struct {
 	tell   func(o *state.Object, field string, what Misuse)
 	edits  bool
 	values bool
-	// By slot: the last captured value, before fields were held back or refused.
+	// By slot: the last captured value, before fields were held back or rejected.
 	seen []codec.Values
 }
 
 // Check makes the world report misuse, at the cost of a capture and a copy of every object in each
-// tick. With edits, objects are compared with their last capture when they are edited, and all
-// other objects before each capture; that changes nothing for clients. With values, a value that
-// does not fit its field is refused: the field keeps its last captured value, except in a new
-// object.
+// tick. With edits, an object is compared with its last capture when it is edited, and all other
+// objects before each capture; clients get the same data. With values, a value that does not fit
+// its field is rejected: the field keeps its last captured value, except in a new object.
 func (w *World) Check(edits, values bool, tell func(o *state.Object, field string, what Misuse)) {
 	w.check = &check{tell: tell, edits: edits, values: values}
 }
@@ -81,7 +80,7 @@ func (w *World) draftOf(o *state.Object) *codec.Values {
 	return now
 }
 
-// checkCapture stores the captured value, and refuses values that do not fit.
+// checkCapture stores the captured value, and rejects values that do not fit.
 func (w *World) checkCapture(o *state.Object, now *codec.Values, misfits int) {
 	w.check.keep(o, now)
 	if misfits == 0 || !w.check.values {

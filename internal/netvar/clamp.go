@@ -3,7 +3,7 @@ package netvar
 import "github.com/netloop/netloop/internal/netvar/state"
 
 // maxClampLooks bounds the searches for misfit fields per class. A search costs as much as a
-// capture and mostly has the same result as before.
+// capture, and usually has the same result as the previous search.
 const maxClampLooks = 64
 
 // clamps is the state of OnClamp for one class: the number of searches, and the reported fields.

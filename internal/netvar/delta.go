@@ -6,8 +6,8 @@ import (
 	"github.com/netloop/netloop/internal/netvar/state"
 )
 
-// basis is the state that a record is the difference from: the client's state as of the ticks of an
-// origin, or one exact version, or the zero value. For an origin, server and client each look up
+// basis is the state from which a record is the difference: the client's state as of the ticks of
+// an origin, or one exact version, or the zero value. For an origin, server and client both look up
 // the version that was the newest at the tick.
 type basis struct {
 	packet.Origin             // asOf 0: the zero value
@@ -18,7 +18,7 @@ type basis struct {
 // residual is the body of a record: the bits of a delta, in the world's arena.
 type residual struct {
 	basis
-	versions        // a client that reads all of the object must have them
+	versions        // versions that a client with full read rights must have
 	off      uint32 // in bytes
 	n        uint32 // in bits
 }
@@ -71,7 +71,7 @@ func (w *World) residual(o *state.Object, from basis) *residual {
 	w.arena = w.bits.Bytes()
 	w.stats.Encoded++
 	if !kept {
-		w.arena = w.arena[:r.off] // otherwise many clients could make it grow without bound
+		w.arena = w.arena[:r.off] // otherwise many clients could let it grow without bound
 	}
 	return r
 }
@@ -86,11 +86,12 @@ type delta struct {
 	trend     codec.Trend
 }
 
-// versions are the ticks of the versions that a difference leads from: the baseline and the two
-// earlier versions of its trend. If one does not exist, its tick is that of the next later version.
+// versions are the ticks of the versions from which a difference is computed: the baseline and the
+// two earlier versions of its trend. If one of them does not exist, it has the tick of the next
+// later version.
 type versions struct{ base, older, oldest uint64 }
 
-// find looks up the versions of a difference. It reports false if one is dropped.
+// find looks up the versions of a difference. It reports false if one of them was dropped.
 func (d *delta) find(w *World, o *state.Object, from basis) bool {
 	d.versions, d.trend.Took, d.trend.Bent = versions{}, 0, false
 	w.permit(&d.now, o, o.Hist.Len()-1, from.withheld, 0)
@@ -112,7 +113,7 @@ func (d *delta) find(w *World, o *state.Object, from basis) bool {
 		return true
 	}
 	if i = o.Hist.Floor(from.TrendFrom, o.Changed()); i < 0 {
-		return !o.Hist.Evicted // true if the object did not exist then
+		return !o.Hist.Evicted // true if the object did not exist at that tick
 	}
 	d.older = o.Hist.Tick(i)
 	d.oldest = d.older
@@ -154,8 +155,8 @@ func basisOf(from packet.Origin, withheld state.Rules) basis {
 	return basis{Origin: from, withheld: withheld}
 }
 
-// permit sets v to version i of o with zeros in the withheld fields. The copy is in one of the four
-// scratch buffers that a delta needs at once: number which.
+// permit sets v to version i of o, with zeros in the withheld fields. The copy is in the scratch
+// buffer number which: a delta needs up to four at the same time.
 func (w *World) permit(v *codec.Values, o *state.Object, i int, withheld state.Rules, which int) {
 	v.Words, v.Blobs = o.Hist.Words(i), o.Hist.BlobsOf(i)
 	if withheld == 0 {

@@ -25,10 +25,10 @@ import (
 //	commit   sentOnce, sentTwice                            ──▶  one note of the packet
 //	acked    those that have not changed since the packet   ──▶  not pending
 //
-// An object gets a detail through individual events: it is new to the client, it is large, it had
-// to wait, or it was lost for longer than the acked ticks span. A call of Peer.detailed gives it
-// one too, which is always correct. Its baseline is derived again when it is due and the oldest
-// acked tick is not older than the packet that has updated the client's copy.
+// An object gets a detail after individual events: it is new to the client, it is large, it had to
+// wait, or it was lost for longer than the span of the acked ticks. Peer.detailed also gives an
+// object a detail, which is always correct. The baseline is derived again when the object is due
+// and the oldest acked tick is not older than the packet that has updated the client's copy.
 
 // derive computes the detail of an object with a derived baseline.
 func (p *Peer) derive(slot int, e *entry) {
@@ -39,14 +39,14 @@ func (p *Peer) derive(slot int, e *entry) {
 	switch base := v.AsOf(o, mark); {
 	case base > 0:
 		e.advance(base)
-	// the version is dropped, so this is no usable baseline
+	// the version was dropped, so it cannot be the baseline
 	case o.Hist.Floor(mark, o.Changed()) < 0:
 		e.advance(mark)
 	default: // the tick of the first version with the values readable at mark is unknown
 		e.full = fullEvicted
 	}
 	if !m.missing(m.oldest).Has(slot) {
-		e.noteAcked(v.AsOf(o, m.oldest)) // 0 if it is unknown: then no delta leads from it
+		e.noteAcked(v.AsOf(o, m.oldest)) // 0 if the version is unknown: then no delta uses it
 	}
 	if p.sentOnce.Has(slot) {
 		e.sent = v.Version(o)
@@ -60,10 +60,10 @@ func (p *Peer) derive(slot int, e *entry) {
 	}
 }
 
-// makeDerived changes due slots of block k to derived baselines, and releases their details. A slot
-// can change if the oldest acked tick is not before the packet that updated the client's copy, and
-// the slot is not missing as of the newest acked tick. It returns all due slots with derived
-// baselines.
+// makeDerived changes due slots of block k to derived baselines, and releases their details. This
+// is possible for a slot if the oldest acked tick is not before the packet that updated the
+// client's copy, and the slot is not missing as of the newest acked tick. It returns all due slots
+// with derived baselines.
 func (p *Peer) makeDerived(k int, due uint64) uint64 {
 	for len(p.derived) <= k {
 		p.derived = append(p.derived, 0)
@@ -100,7 +100,7 @@ func (e *entry) leftOut(tick uint64) { e.updatedAt, e.leftOutAt = 0, tick }
 
 // addAckedTick makes a tick an acked tick, because one of its packets is acknowledged. Pending
 // objects are missing as of the acked tick if they are in lost packets and in no later acknowledged
-// one, or in packets up to the tick that are still in flight.
+// packet, or in packets up to the tick that are still in flight.
 func (p *Peer) addAckedTick(tick uint64) {
 	m, l, f := &p.ackedTicks, &p.losses, &p.flight
 	l.missing = append(l.missing[:0], l.slots...)
@@ -115,7 +115,7 @@ func (p *Peer) addAckedTick(tick uint64) {
 	if any == 0 {
 		l.missing = l.missing[:0]
 	}
-	// some acked ticks are dropped, and an object may be present only as of these
+	// some acked ticks are dropped, and an object may be present only as of these ticks
 	if tick-m.oldest >= maxAckedTicks {
 		for k, word := range l.missing {
 			p.storeDetails(k, word)
@@ -146,9 +146,9 @@ func (c *cutter) countMissing(from packet.Origin) (n int) {
 	return n
 }
 
-// ackedDerived processes the acknowledged record of a packet for its slots with derived baselines:
-// those without a later readable change are not pending any more. It returns the slots that it has
-// not processed: those without derived baselines, or all if the packet is older than the log of
+// ackedDerived processes an acknowledged record of a packet for its slots with derived baselines:
+// slots without a later readable change are no longer pending. It returns the slots that it has not
+// processed: slots without derived baselines, or all slots if the packet is older than the log of
 // changes.
 func (p *Peer) ackedDerived(s *sentPacket, r *sentRecord) (others uint64) {
 	k := int(r.block)
@@ -166,8 +166,8 @@ func (p *Peer) ackedDerived(s *sentPacket, r *sentRecord) (others uint64) {
 	return r.mask &^ steady
 }
 
-// detailed returns the entry of a slot with a detail of its own, which the caller may change. The
-// object has no derived baseline afterwards.
+// detailed gives a slot its own detail, and returns its entry, which the caller may change.
+// Afterwards the object has no derived baseline.
 func (p *Peer) detailed(slot int) *entry {
 	e := &p.entries[slot]
 	if e.detail == nil || p.w.details.isNeverSent(e.detail) {

@@ -7,7 +7,7 @@ import (
 )
 
 // digestSlots bounds the slots that the digests of all clients visit in a tick, on average: about
-// half a millisecond. A digest beyond the bound is sent with a later snapshot.
+// half a millisecond. A digest above the bound is sent with a later snapshot.
 const digestSlots = 1 << 14
 
 // reserve schedules a client's next digest. Clients are served in the order of their requests.
@@ -17,8 +17,8 @@ func (w *World) reserve(p *Peer) {
 	p.turn = start / digestSlots
 }
 
-// digest adds a digest to the header of a snapshot if the client has asked for one and the tick
-// that reserve has set is reached.
+// digest adds a digest to the header of a snapshot if the client has requested one and the tick
+// from reserve is reached.
 func (c *cutter) digest() {
 	p := c.p
 	if p.digests == 0 || c.header.Tick < p.turn {
@@ -80,8 +80,8 @@ const maxMaskedHashes = 8
 // maskedHashes are the cached hashes of an object.
 type maskedHashes []maskedHash
 
-// of returns the cached hash for a set of rules. If there is none, it returns an empty one, in
-// place of the oldest if the cache is full.
+// of returns the cached hash for a set of rules. If there is none, it returns an empty entry, which
+// replaces the oldest entry if the cache is full.
 func (s *maskedHashes) of(withheld state.Rules) *maskedHash {
 	list, oldest := *s, 0
 	for i := range list {
@@ -101,8 +101,8 @@ func (s *maskedHashes) of(withheld state.Rules) *maskedHash {
 	return &list[oldest]
 }
 
-// Captured iterates over the objects as of their last capture, in the order of ids: without those
-// spawned since, and with those despawned since.
+// Captured iterates over the objects of the last capture, in the order of ids: without objects that
+// were spawned since, and with objects that were despawned since.
 func (w *World) Captured() iter.Seq[*state.Object] {
 	return func(yield func(*state.Object) bool) {
 		for _, o := range w.objects.Slots {

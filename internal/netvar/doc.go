@@ -39,24 +39,24 @@
 // same bits, and each object is encoded once.
 //
 // Tick 2: both clients have acknowledged tick 1. B and C are pending, because their last change is
-// later than that, and the records are differences from the clients' state as of tick 1. The packet
+// later than tick 1. The records are differences from the clients' state as of tick 1. The packet
 // to Q is lost, which the server cannot see yet.
 //
-// Tick 3: P has acknowledged tick 2, so only B is pending for P. Q has not, so B and C are pending
-// for Q. The packet has the newest version of B, because packets are never sent again as bytes, and
-// a second copy of C2. Both are differences from the state of Q as of tick 1. So the bits differ
-// from those for P, and B is encoded twice.
+// Tick 3: P has acknowledged tick 2, so only B is pending for P. Q has not acknowledged it, so B
+// and C are pending for Q. The packet has the newest version of B, because packets are never sent
+// again as bytes, and a second copy of C2. Both are differences from the state of Q as of tick 1.
+// So the bits differ from those for P, and B is encoded twice.
 //
 // Tick 4: Q has acknowledged the packet of tick 3. A client applies no packet of an earlier tick
 // than one that it has applied, so the server now counts the packet of tick 2 as lost. The packet
 // of tick 3 has the same objects, so none is sent again. The game despawns A, and a despawn is sent
 // to both clients, because both have A.
 //
-// Tick 5: no version is pending. A packet without records is sent all the same, because its
-// acknowledgement shows which packets before it are lost.
+// Tick 5: no version is pending. A packet without records is sent nevertheless, because its
+// acknowledgement shows which earlier packets are lost.
 //
 // If the packet of tick 3 had been lost as well, B and C would be pending for Q until it
-// acknowledges a later one. At most two copies of each version would be in flight, and the next
+// acknowledges a later packet. At most two copies of each version would be in flight, and the next
 // copy would be sent only once both are known to be lost.
 //
 // # Where the code is
@@ -65,7 +65,7 @@
 //   - For nearly all objects the server derives the baseline from the ticks of acknowledged packets
 //     (ackedticks.go, derived.go). It stores a baseline only for the others, for example after a
 //     delay (entry.go).
-//   - The bits of a record depend on the object and on the ticks that the record leads from. They
+//   - The bits of a record depend on the object and on the ticks on which the record is based. They
 //     are encoded once a tick for all clients with the same pending objects (run.go, share.go).
 //   - An acknowledgement advances baselines and shows which packets are lost (flight.go).
 //
@@ -73,25 +73,25 @@
 //
 //   - Pending means that the tick of the last change is later than the acknowledged version. Values
 //     are not compared for that, so the sequence A, B, A is sent.
-//   - A version is in flight in at most two snapshots. Further copies are sent only once all
-//     packets that carry it are lost.
-//   - A client discards, without acknowledging it, a packet of an earlier tick than one that it has
-//     applied. So an unacknowledged packet is lost as soon as a packet of a later tick is
+//   - A version is in flight in at most two snapshots. Further copies are sent only after all
+//     packets with it are lost.
+//   - A client discards a packet, and does not acknowledge it, if it has already applied a packet
+//     of a later tick. So an unacknowledged packet is lost as soon as a packet of a later tick is
 //     acknowledged.
 //   - An acknowledgement counts for an object only if the packet's tick is not before the beginning
 //     of the object's lifetime. A baseline only advances.
-//   - A client applies a difference to its stored copy of the version that the record leads from,
-//     never to the current value. Both sides drop old versions by the same rule (History.Commit).
-//     The server also drops versions that take too much memory, and these are no baselines any
-//     more.
+//   - A client applies a difference to its stored copy of the version from which the difference was
+//     computed, never to the current value. Both sides drop old versions by the same rule
+//     (History.Commit). The server also drops versions that take too much memory, and these are no
+//     longer baselines.
 //   - A record that fits no packet is sent over the client's stream, and until it is acknowledged
 //     no other record of its slot is sent (large.go).
-//   - The server remembers across lifetimes that a record of a slot was sent, until a despawn is
-//     acknowledged.
+//   - After a record of a slot was sent, the server stores this fact, even in later lifetimes of
+//     the slot, until a despawn is acknowledged.
 //   - A snapshot without records is still a packet, because its acknowledgement shows which packets
 //     are lost.
-//   - For a client that resumes with another connection everything in flight counts as lost, large
-//     records too. Without copies it is treated as a joining client (resume.go).
+//   - If a client resumes with another connection, all packets and large records in flight count as
+//     lost. A client without copies is treated like a joining client (resume.go).
 //
 // # Packages
 //

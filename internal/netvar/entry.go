@@ -6,7 +6,7 @@ type phase uint8
 const (
 	absent phase = iota // there is no object, or it is hidden and the client has no record of it
 	shown               // the client may see the object
-	ended               // the object has ended for the client, and the despawn is not acknowledged
+	ended               // the lifetime has ended for the client; the despawn is not acknowledged
 )
 
 // fullReason is the reason why an entry has no baseline.
@@ -15,10 +15,10 @@ type fullReason uint8
 const (
 	fullFirst     fullReason = iota // the object or the client is new
 	fullVisible                     // the object became visible to the client
-	fullRequested                   // the client doubts its copies
+	fullRequested                   // the client has requested the full state
 	fullMasked                      // the fields that the client may read have changed
 	fullResumed                     // the client has resumed without copies
-	// The version that the client has is not in the server's history any more.
+	// The version that the client has is no longer in the server's history.
 	fullEvicted
 )
 
@@ -26,27 +26,27 @@ const (
 type entry struct {
 	life    uint64 // tick at which the phase began; packets from before it do not count
 	*detail        // nil if the entry is absent or the baseline derived
-	last    uint32 // low bits of the tick of the last record; of life before the first record
+	last    uint32 // low bits of the tick of the last record, or of life before the first record
 	phase   phase
 	known   bool // a record of this slot was sent, and no despawn was acknowledged since
 	first   bool // the object is part of the first state and not acknowledged: see progress.go
 	full    fullReason
 }
 
-// detail is the part of an entry that an object with a derived baseline does without: see
+// detail is the part of an entry that an object with a derived baseline does not need: see
 // derived.go.
 type detail struct {
-	base uint64 // the acknowledged version that deltas lead from, 0 = none
+	base uint64 // the acknowledged version from which deltas are computed; 0: none
 
 	// ackedSet holds the acknowledged versions: bit i is set if the version of tick base-i was
-	// acknowledged. With it an object that is delayed by a shortage has a trend too: a record takes
-	// 6.1 bytes instead of 7.3, so the same budget carries a fifth more records
+	// acknowledged. With it, an object that has to wait for budget has a trend too: its record
+	// takes 6.1 bytes and not 7.3, so the same budget suffices for a fifth more records
 	// (BenchmarkEncodeFleet, budget, 200 moving).
 	ackedSet uint64
 
-	sent      uint64 // the version that was sent last; if the phase is ended, the entry's life
-	updatedAt uint64 // tick of the acknowledged packet that updated the client's copy, 0 = none
-	leftOutAt uint64 // tick of the newest snapshot that has left the object out, 0 = none
+	sent      uint64 // the version that was sent last; in the phase ended, the entry's life
+	updatedAt uint64 // tick of the acknowledged packet that updated the client's copy; 0: none
+	leftOutAt uint64 // tick of the newest snapshot that left the object out; 0: none
 }
 
 // renew overwrites an entry and clears its detail to reuse the memory.
@@ -62,8 +62,8 @@ func (p *Peer) clear(e *entry) {
 	*e = entry{}
 }
 
-// age returns the number of ticks since the last record. It wraps after 2^32 ticks, which are
-// years.
+// age returns the number of ticks since the last record. It overflows only after 2^32 ticks, which
+// take years.
 func (e *entry) age(tick uint64) uint64 { return uint64(uint32(tick) - e.last) }
 
 // forget drops the baseline, so the next record is a full one.
@@ -79,7 +79,8 @@ func (e *entry) advance(version uint64) {
 func (e *entry) noteAcked(version uint64) { e.ackedSet |= 1 << (e.base - version) }
 
 // hasAcked reports whether the client has acknowledged a version that is not later than the
-// baseline. It reports false for versions more than 63 ticks older: no trend reaches back that far.
+// baseline. It reports false for versions that are more than 63 ticks older than the baseline,
+// because trends are shorter.
 func (e *entry) hasAcked(version uint64) bool { return e.ackedSet>>(e.base-version)&1 != 0 }
 
 // details is the pool of unused details.
@@ -112,6 +113,6 @@ func (s *details) release(d *detail) {
 	}
 }
 
-// isNeverSent reports whether d is the detail that all never-sent entries share. It must not be
-// changed.
+// isNeverSent reports whether d is the detail that all never-sent entries share. This detail must
+// not be changed.
 func (s *details) isNeverSent(d *detail) bool { return d == &s.neverSent }

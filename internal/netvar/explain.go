@@ -7,25 +7,25 @@ import (
 	"github.com/netloop/netloop/internal/netvar/state"
 )
 
-// Explanation is the answer of World.Explain, with the data that it follows from. A tick of 0 means
+// Explanation is the answer of World.Explain, with the data on which it is based. A tick of 0 means
 // none.
 type Explanation struct {
 	Why      Why
 	Tick     uint64 // tick of the last capture
-	Changed  uint64 // tick of the last capture that found the field changed
-	Visible  uint64 // tick since which the client sees the object
+	Changed  uint64 // tick of the last capture with a change of the field
+	Visible  uint64 // tick from which the client sees the object
 	Baseline uint64 // newest version that the client has acknowledged
 	Sent     uint64 // tick of the last snapshot with a record of the object
 	Version  uint64 // version in that record
-	// Number of snapshots that carried that version, while one of them is in flight: at most 2.
+	// Number of snapshots with that version, while one of them is in flight: at most 2.
 	Copies  int
-	Packets []uint64 // ids of the packets in flight that carry it
-	Until   uint64   // for WhyInterval: tick of the capture that takes the change
+	Packets []uint64 // ids of the packets in flight with that version
+	Until   uint64   // for WhyInterval: tick of the capture that will have the change
 }
 
-// Explain returns the state of the last change of a field for one client. It is computed from
-// existing data, so it costs nothing while it is not called. Edits since the last capture do not
-// count, unless they would be held back. Acknowledgements since that capture count.
+// Explain returns the state of the last change of a field for one client. It uses only data that
+// the world needs anyway, so it has no cost while it is not called. Edits since the last capture
+// are ignored, unless they would be held back. Acknowledgements since that capture are considered.
 func (w *World) Explain(p *Peer, o *state.Object, field int) Explanation {
 	x := Explanation{Tick: w.tick, Changed: o.Fields[field]}
 	switch {
@@ -75,7 +75,7 @@ func (p *Peer) Acknowledged(o *state.Object) (v codec.Values, tick uint64, ok bo
 }
 
 // whyUncaptured returns the reason why the live value of a field differs from the last capture, or
-// 0 if it does not; for WhyInterval also the tick of the capture that takes the change.
+// 0 if it does not differ; for WhyInterval also the tick of the capture that will have the change.
 func (w *World) whyUncaptured(o *state.Object, field int) (why Why, until uint64) {
 	if field == 0 {
 		return 0, 0

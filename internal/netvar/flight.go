@@ -7,8 +7,9 @@ import (
 	"github.com/netloop/netloop/internal/netvar/state"
 )
 
-// MaxInFlight bounds the packets of one client that are neither acknowledged nor lost, and so the
-// ids that an acknowledgement can name. The window of the transport keeps far fewer in flight.
+// MaxInFlight bounds the packets of one client that are neither acknowledged nor lost, and
+// therefore the ids that an acknowledgement can name. The window of the transport keeps far fewer
+// in flight.
 const MaxInFlight = 1024
 
 // sentRecord is the set of slots, in one block of 64, that a packet carries in one version.
@@ -18,7 +19,7 @@ type sentRecord struct {
 	block   uint32 // number of the block
 }
 
-// newestThen means that the packet carries for each slot the version that was the newest at the
+// newestThen means that the packet has, for each slot, the version that was the newest at the
 // packet's tick.
 const newestThen = 0
 
@@ -52,8 +53,8 @@ func (s *sentPacket) addTo(b *bitset.Set) {
 	}
 }
 
-// flight is the ring of sent packets, by id. Ids start at 1, and ticks never fall from one id to
-// the next.
+// flight is the ring of sent packets, by id. Ids start at 1, and a packet with a higher id never
+// has a lower tick.
 type flight struct {
 	ring   []sentPacket // length a power of two
 	oldest uint64       // all packets before it are acknowledged or lost
@@ -116,7 +117,7 @@ func (p *Peer) Ack(ranges []Range) {
 		return // a repeated acknowledgement has no effect
 	}
 	f := &p.flight
-	some := uint64(0) // tick of the last acknowledged packet in the loop, until it is added
+	some := uint64(0) // tick of the last acknowledged packet in the loop, until addAckedTick
 	for id := f.oldest; id != f.next && f.packet(id).tick <= newest; id++ {
 		s := f.packet(id)
 		if some > 0 && s.tick > some {
@@ -185,7 +186,7 @@ func (p *Peer) acked(s *sentPacket) {
 func (p *Peer) ackedSlot(s *sentPacket, r *sentRecord, slot int) {
 	e, v := p.detailed(slot), p.View(slot)
 	if s.tick < e.life || e.phase == absent || s.tick < v.Since {
-		return // the packet is from before the lifetime or the last change of readable fields
+		return // the packet is older than the lifetime or the last change of readable fields
 	}
 	if e.phase == ended { // a packet of this phase can only carry the despawn
 		p.clear(e)
@@ -197,8 +198,7 @@ func (p *Peer) ackedSlot(s *sentPacket, r *sentRecord, slot int) {
 	p.applied(slot, e, v, p.carried(s, r, slot))
 }
 
-// carried returns the version of a slot that a packet carries, or 0 if it cannot be derived any
-// more.
+// carried returns the version of a slot that a packet carries, or 0 if it can no longer be derived.
 func (p *Peer) carried(s *sentPacket, r *sentRecord, slot int) uint64 {
 	if r.version != newestThen {
 		return r.version
@@ -206,8 +206,8 @@ func (p *Peer) carried(s *sentPacket, r *sentRecord, slot int) uint64 {
 	return p.View(slot).AsOf(p.w.objects.Slots[slot], s.tick)
 }
 
-// applied advances the baseline to a version if that is later. If the object has no later version,
-// it is not pending any more.
+// applied advances the baseline to a version if the version is later. If the object has no later
+// version, it is no longer pending.
 func (p *Peer) applied(slot int, e *entry, v state.View, version uint64) {
 	if version > e.base {
 		e.advance(version)
@@ -240,7 +240,7 @@ func (p *Peer) lost(s *sentPacket) {
 	p.flight.decided(s)
 }
 
-// overrun declares the oldest packets lost until at most so many are in flight.
+// overrun declares the oldest packets lost until at most the given number is in flight.
 func (p *Peer) overrun(most int) {
 	f, some := &p.flight, false
 	for ; f.next-f.oldest > uint64(most); some = true {

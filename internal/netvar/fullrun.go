@@ -10,11 +10,11 @@ import (
 
 // Full records of neighbouring slots are encoded as a run, like the deltas of objects with derived
 // baselines: see run.go. Such a run is never shared between clients, because its records contain
-// ticks of one client: when the lifetime of an object began for the client, and when its readable
-// fields changed.
+// ticks that differ between clients: the start of an object's lifetime for the client, and the last
+// change of the fields that the client may read.
 
 // addFullRun lists the full records of the masked slots of block k as one candidate, a run, or as
-// several smaller runs if that is too large.
+// several smaller runs if that run is too large.
 func (c *cutter) addFullRun(k int, mask uint64, width int) {
 	r := c.p.w.unsharedRun()
 	r.begin(k, mask)
@@ -25,7 +25,7 @@ func (c *cutter) addFullRun(k int, mask uint64, width int) {
 		return
 	}
 	half := width / 2
-	if s := c.p.w.runs[k]; r.size == 0 { // too large for every client
+	if s := c.p.w.runs[k]; r.size == 0 { // such a run is too large for every client
 		s.fullWidth = min(s.fullWidth, half)
 	}
 	for rest := mask; rest != 0; {
@@ -67,15 +67,16 @@ func (c *cutter) commitFullRun(n *candidate) {
 		e := p.detailed(slot)
 		c.countFull(e)
 		e.sent, e.last, e.known = p.version(slot, e), uint32(c.header.Tick), true
-		// The history may have dropped this version when the packet is acknowledged.
+		// Store the version, because the history may have dropped it when the packet is
+		// acknowledged.
 		s.note(uint32(slot), 1<<(slot&63), e.sent)
 	}
 	p.neverSent.RemoveWord(k, mask)
 	p.sentOnce.AddWord(k, mask)
 }
 
-// putFull writes a full record. The first record of a run is written without its gap, which depends
-// on the packet.
+// putFull writes a full record. For the first record of a run it writes no gap, because the gap
+// depends on the packet.
 func (c *cutter) putFull(b *wire.BitWriter, x *packet.Context, slot int) {
 	p := c.p
 	o, e, withheld := p.w.objects.Slots[slot], &p.entries[slot], p.Withheld(slot)

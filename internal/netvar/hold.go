@@ -10,7 +10,7 @@ import (
 
 // holds is the world's state of fields with an interval or a threshold: see codec.Plan.Hold.
 type holds struct {
-	by   [][]uint64 // by class: intervals of its fields in ticks; nil without interval or threshold
+	by   [][]uint64 // by class: intervals of its fields in ticks; nil: no interval and threshold
 	late []late
 }
 
@@ -39,7 +39,7 @@ func (h *holds) pace(t *state.Table, num, den uint64) {
 		h.by[i] = []uint64{}
 		for _, d := range c.Plan().Intervals() {
 			hi, lo := bits.Mul64(uint64(d), num)
-			// No overflow: an interval is at most a minute, a rate at most 1 000 Hz.
+			// This does not overflow: an interval is at most a minute, a rate at most 1 000 Hz.
 			ticks, rest := bits.Div64(hi, lo, den*uint64(time.Second))
 			if rest > 0 {
 				ticks++
@@ -54,7 +54,7 @@ func (w *World) wake() {
 	kept := w.holds.late[:0]
 	for _, l := range w.holds.late {
 		switch {
-		case !l.o.Alive() || l.o.Dirty: // it is captured now, and held back again if necessary
+		case !l.o.Alive() || l.o.Dirty: // captured now, and held back again if necessary
 		case l.due <= w.tick:
 			w.Edit(l.o)
 		default:
@@ -89,13 +89,13 @@ const (
 
 // Held returns the reason why the newest version of o lacks the current value of leaf i, as of the
 // last capture; for WithinInterval also the tick of the capture that will have it. A change since
-// that capture is not held if the next capture will have it.
+// that capture does not count as held if the next capture will have it.
 func (w *World) Held(o *state.Object, i int) (why HoldReason, until uint64) {
 	intervals := w.holds.by[o.WireClass().Index()]
 	if intervals == nil || !o.Alive() || !o.Published() {
 		return NotHeld, 0
 	}
-	now := w.draftOf(o) // may move the newest version in memory
+	now := w.draftOf(o) // draftOf may move the newest version in memory
 	last := o.Hist.Newest()
 	o.Plan().CaptureLeaf(i, o.Live(), now)
 	switch small, due := o.Plan().HeldLeaf(i, now, &last, o.Fields[1:], w.tick, intervals); {

@@ -9,25 +9,26 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// A record that is larger than a packet is sent over the reliable stream, by itself and in full:
-// see the layout in package packet. The client applies these records in order and acknowledges the
-// last one.
+// A record that is larger than a packet is sent over the reliable stream, alone and in full: see
+// the layout in package packet. The client applies these records in order and acknowledges the last
+// one.
 //
 // Until a record is acknowledged, no other record of its slot is sent to that client, despawns
 // included: a packet could overtake the record, and would then be overwritten by it. The record is
 // not lost while the connection lasts, so it is sent once. Later changes of the object are pending,
 // and are sent once the record is acknowledged.
 
-// MaxOutstanding bounds the bytes of one client's unacknowledged records on the stream: four of the
-// largest, an eighth of the queue limit of a client's stream. Further large records remain pending.
+// MaxOutstanding bounds the bytes of one client's unacknowledged records on the stream: four
+// records of the largest size, and an eighth of the queue limit of a client's stream. Further large
+// records remain pending.
 const MaxOutstanding = 64 << 10
 
 // largeRecord is a record that was sent on the stream, until the client acknowledges it.
 type largeRecord struct {
 	tick, version uint64
-	since         uint64 // the tick that the client had reached in this slot before
+	since         uint64 // the tick up to which the client had the slot's state before the record
 	slot, size    uint32
-	void          bool // sent before RequestFull: its acknowledgement sets no baseline
+	void          bool // sent before RequestFull: the acknowledgement sets no baseline
 }
 
 // large is the state of a client's records on the stream.
@@ -91,7 +92,7 @@ func (c *cutter) findLarge(n *candidate, o *state.Object, e *entry) {
 		delta = c.residual(o, e, n.version)
 	}
 	if delta != nil && int(delta.n) <= most {
-		return // the common case: the full size is not needed
+		return // the usual case: the full size is not needed
 	}
 	withheld := c.p.View(int(n.slot)).Withheld
 	full := c.p.w.residual(o, basis{withheld: withheld}).n
@@ -107,8 +108,8 @@ func (c *cutter) findLarge(n *candidate, o *state.Object, e *entry) {
 }
 
 // takeLarge reserves room on the stream for a large record and reports whether there was enough. If
-// not, it admits no more records to the stream in this snapshot, so that small ones do not delay
-// the largest for ever.
+// not, it accepts no more records for the stream in this snapshot, so that small records cannot
+// delay a large record for ever.
 func (c *cutter) takeLarge(n *candidate) bool {
 	size := int(n.size+7) / 8
 	if !c.lim.Reliable || size > c.largeRoom {

@@ -2,7 +2,7 @@ package netvar
 
 import "github.com/netloop/netloop/internal/netvar/bitset"
 
-// lifetimes is a Peer that receives the decisions of package interest.
+// lifetimes is a Peer as the interest.Client that receives the decisions of package interest.
 type lifetimes Peer
 
 // Begin implements interest.Client.
@@ -13,10 +13,10 @@ func (l *lifetimes) Begin(slot int, tick uint64, later bool) {
 	}
 }
 
-// End implements interest.Client. A change of the object is not pending any more.
+// End implements interest.Client. A change of the object is no longer pending.
 func (l *lifetimes) End(slot int, tick uint64) { (*Peer)(l).retire(slot, tick) }
 
-// Remask implements interest.Client. The object is pending in full.
+// Remask implements interest.Client. All fields of the object are pending.
 func (l *lifetimes) Remask(slot int) {
 	p := (*Peer)(l)
 	e := p.detailed(slot)

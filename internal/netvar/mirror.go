@@ -55,7 +55,8 @@ func (m *Mirror) ApplyLarge(record []byte) error {
 }
 
 // Show copies the applied state into the world for the next capture. It reports whether all objects
-// could be copied: a new object needs another Show if this capture ends the old object of its slot.
+// could be copied. If not, call Show again: a new object has to wait until the capture has ended
+// the old object of its slot.
 func (m *Mirror) Show(tick uint64) (all bool) {
 	all = true
 	for slot := m.touched.Next(0); slot >= 0; slot = m.touched.Next(slot + 1) {

@@ -11,8 +11,8 @@ import (
 // entries share one empty detail. If there are many, the client receives them by a plan: see
 // plan.go.
 
-// setNeverSent overwrites the entry of a slot as one without records, and makes the slot pending.
-// The slot is added to p.neverSent unless values of its class may not fit a packet.
+// setNeverSent overwrites the entry of a slot with an entry without records, and makes the slot
+// pending. The slot is added to p.neverSent unless values of its class may not fit a packet.
 func (p *Peer) setNeverSent(slot int, to entry) {
 	e, d := &p.entries[slot], &p.w.details
 	d.release(e.detail)
@@ -44,8 +44,8 @@ func (p *Peer) lastSent(slot int) uint32 {
 }
 
 // maxSpareEntries bounds the entry lists that are kept from closed peers for new ones: about as
-// many as join in one tick. In a world of many objects each list is large, and would be garbage
-// otherwise.
+// many as join in one tick. In a world with many objects each list is large, and would otherwise
+// have to be collected as garbage.
 const maxSpareEntries = 4
 
 // keepEntries stores the entry list of a closed peer for reuse, and releases its details.
@@ -76,7 +76,7 @@ func (w *World) takeEntries() []entry {
 }
 
 // beginAll starts the lifetimes, for a joining client, of all objects in World.open. It does not
-// look at the objects themselves: in a large world that would be most of the cost of joining.
+// read the objects themselves, because in a large world this would be most of the cost of joining.
 func (p *Peer) beginAll(tick uint64) {
 	w, none := p.w, &p.w.details.neverSent
 	p.neverSent = append(p.neverSent, w.open...)
@@ -92,7 +92,7 @@ func (p *Peer) beginAll(tick uint64) {
 }
 
 // opens adds a published object to World.open if all clients see all of its fields and it fits a
-// packet. beginAll skips slots with an audience.
+// packet.
 func (w *World) opens(o *state.Object) {
 	if !w.InSpace(o.WireClass()) && !o.WireClass().Restricted() && !o.WireClass().Large {
 		w.open.Add(o.Slot())

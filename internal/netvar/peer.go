@@ -31,16 +31,16 @@ type Peer struct {
 	plan    plan
 	turns   turns    // of the plan
 	first   progress // of the first state
-	digests int      // number of snapshots that must still carry a digest
+	digests int      // number of further snapshots with a digest
 	turn    uint64   // tick of the next digest: see reserve
 	cut     cutter   // scratch of AppendSnapshot
 
-	atOnce bool // no plan is used: see AtOnce
+	atOnce bool // the client gets no plan: see AtOnce
 }
 
-// NewPeer adds a client without any objects. Every object is pending in full, for as many snapshots
-// as the limits require. Lifetimes begin at tick, which is the current one. Audiences are asked at
-// the next capture.
+// NewPeer adds a client without any objects. All objects are pending in full, and the limits decide
+// how many snapshots they take. Lifetimes begin at tick, which is the current tick. Audiences are
+// evaluated at the next capture.
 func (w *World) NewPeer(tick uint64) *Peer {
 	p := &Peer{w: w, flight: newFlight(), entries: w.takeEntries()}
 	p.cut.p = p
@@ -63,8 +63,8 @@ func (w *World) NewPeer(tick uint64) *Peer {
 	return p
 }
 
-// AtOnce disables plans: a snapshot carries all that fits into it, however far the client lags. It
-// is for a client in the same process, which delays no other client.
+// AtOnce disables plans: a snapshot contains all records that fit into it, no matter how many
+// objects the client lacks. It is for a client in the same process, which delays no other client.
 func (p *Peer) AtOnce() { p.atOnce = true }
 
 // ClosePeer removes the client.
@@ -91,8 +91,8 @@ func (p *Peer) publish(slot int, tick uint64) {
 	p.beginFirst(e)
 }
 
-// retire ends the lifetime of an object for the client. A despawn is pending if a record was ever
-// sent.
+// retire ends the lifetime of an object for the client. If a record was ever sent, a despawn is
+// then pending.
 func (p *Peer) retire(slot int, tick uint64) {
 	p.End(slot)
 	if slot >= len(p.entries) || p.entries[slot].phase != shown {
@@ -111,7 +111,7 @@ func (p *Peer) retire(slot int, tick uint64) {
 	p.pending.Add(slot)
 }
 
-// version returns the version that a record of the slot would carry now.
+// version returns the version that a record of the slot would have now.
 func (p *Peer) version(slot int, e *entry) uint64 {
 	if e.phase == ended {
 		return e.life
@@ -123,8 +123,9 @@ func (p *Peer) version(slot int, e *entry) uint64 {
 // capture.
 func (p *Peer) Shows(o *state.Object) bool { return p.w.Shows(o, &p.Viewer) }
 
-// RequestFull drops all baselines and all packets in flight, because the client doubts its copies.
-// All objects are sent in full. Their lifetimes continue, so the client's game sees no spawn.
+// RequestFull drops all baselines and all packets in flight, because the client does not trust its
+// copies. All objects are sent in full. Their lifetimes continue, so the client's game sees no
+// spawn.
 func (p *Peer) RequestFull() {
 	p.w.stats.FullRequests++
 	p.flight.drop()
@@ -145,15 +146,15 @@ func (p *Peer) RequestFull() {
 	}
 	clear(p.sentOnce)
 	clear(p.sentTwice)
-	// Explain must not use the list of the last snapshot any more.
+	// Explain must no longer use the list of the last snapshot.
 	p.cut.list = p.cut.list[:0]
 	p.plan = plan{}
 	p.Slow()
 }
 
-// RequestDigest makes the next snapshots carry a digest of the client's state, each at its
-// scheduled tick: see reserve. A snapshot with a digest carries all pending changes, in flight or
-// not, so that one of them is complete in a busy world too.
+// RequestDigest adds a digest of the client's state to the next snapshots, each at its scheduled
+// tick: see reserve. A snapshot with a digest contains all pending changes, in flight or not, so
+// that even in a busy world one of these snapshots is complete.
 func (p *Peer) RequestDigest(snapshots int) {
 	p.w.stats.DigestRequests++
 	if snapshots > 0 && p.digests == 0 {
@@ -163,7 +164,7 @@ func (p *Peer) RequestDigest(snapshots int) {
 }
 
 // MaxDigests bounds the snapshots of one RequestDigest, so that a client cannot make the server
-// hash without end. The client may ask again; the caller limits how often.
+// compute hashes without end. The client may request digests again; the caller limits the rate.
 const MaxDigests = 256
 
 // forgetCopies records that no copies of the pending versions of these slots are in flight.

@@ -10,34 +10,34 @@ import (
 	"github.com/netloop/netloop/internal/netvar/packet"
 )
 
-// All objects are pending for a client that has none yet, and it takes many snapshots to send them.
-// The never-sent slots are ranked once, in a plan, and the next snapshots take from its top:
+// For a client without objects, all objects are pending, and it takes many snapshots to send them.
+// The never-sent slots are ranked once, in a plan, and the next snapshots take slots from its top:
 //
 //	many never-sent slots    ──▶  plan      by weight × ticks, rounded, and then by slot
 //	top of the plan     ──▶  runs      neighbours of the same rank and level, encoded together
 //	runs, other changes ──▶  byPriority    by weight × ticks, exactly
 //
-// So the cost of a snapshot depends on its records, and not on the number of never-sent slots.
+// So the cost of a snapshot depends on its own records, and not on the number of never-sent slots.
 // Changes of never-sent objects do not affect the plan: a full record carries the newest values.
-// The plan is rebuilt when all of it is sent, and from time to time, because priorities grow with
-// waiting time at different rates.
+// The plan is rebuilt after all of its slots are sent, and every planTicks, because priorities grow
+// with waiting time at different rates.
 
 const (
-	// farBehind is the least number of never-sent objects for a plan. Fewer are ranked
+	// farBehind is the least number of never-sent objects for a plan. Fewer objects are ranked
 	// individually.
 	farBehind = 1024
-	// planTicks is the number of ticks after which a plan is rebuilt; leastPlanTicks is the least
-	// number if an object in it becomes overdue.
+	// planTicks is the number of ticks after which a plan is rebuilt. If an object in the plan
+	// becomes overdue, it is rebuilt earlier, but not before leastPlanTicks.
 	planTicks      = 32
 	leastPlanTicks = 4
 )
 
-// plan is the order in which a client is sent its never-sent slots.
+// plan is the order in which the never-sent slots of a client are sent.
 type plan struct {
 	list    []planned
 	next    int    // all entries before it are sent
 	until   uint64 // tick at which the plan is rebuilt; 0: there is no plan
-	reached uint64 // the least tick that the client has reached in a slot of the plan
+	reached uint64 // the least of the ticks up to which the client has the slots of the plan
 	why     Why    // reason why the rest of the plan was not sent
 	ranked  int    // objects ranked since the last turn
 }
@@ -112,7 +112,8 @@ func (c *cutter) planOne(slot, start int) {
 	pl.list = append(pl.list, planned{mask: bit, block: uint32(slot >> 6), level: level, rank: own.rank})
 }
 
-// levelOf rounds an amount: two amounts of one level differ by less than an eighth.
+// levelOf rounds an amount to a level: two amounts with the same level differ by less than an
+// eighth.
 func levelOf(amount uint64) uint16 {
 	const digits = 3
 	n := bits.Len64(amount)
@@ -131,7 +132,7 @@ func (c *cutter) gatherByPlan() {
 	c.covered = append(c.covered[:0], c.taken...)
 	shedding := p.w.shed > 0 && !c.header.HasDigest
 	for k := range p.pending {
-		// no second copies: the plan needs the room
+		// no second copies, because the plan needs the space
 		due := c.isDue(k) &^ p.neverSent.Word(k) &^ p.sentOnce.Word(k)
 		c.taken[k] = due
 		for ; due != 0; due &= due - 1 {
@@ -144,8 +145,8 @@ func (c *cutter) gatherByPlan() {
 	slices.SortFunc(c.list, func(a, b candidate) int { return cmp.Compare(a.slot, b.slot) })
 }
 
-// takePlanned lists slots from the top of the plan, as many as the snapshot can carry. It makes a
-// new plan if there is none, or if the old one has expired or is sent completely.
+// takePlanned lists slots from the top of the plan, as many as the snapshot has space for. It makes
+// a new plan if there is none, or if the old plan has expired or is sent completely.
 func (c *cutter) takePlanned() {
 	p, pl := c.p, &c.p.plan
 	for pl.next < len(pl.list) && pl.list[pl.next].mask&p.neverSent.Word(int(pl.list[pl.next].block)) == 0 {
@@ -162,7 +163,7 @@ func (c *cutter) takePlanned() {
 		one := &pl.list[i]
 		k := int(one.block)
 		one.mask &= p.neverSent.Word(k)
-		// A record of the slot's previous object may be in flight on the stream.
+		// Skip slots with a record of a previous object in flight on the stream.
 		if ready := one.mask &^ p.large.slots.Word(k); ready != 0 {
 			records -= bits.OnesCount64(ready)
 			c.addPlanned(k, ready)

@@ -16,10 +16,10 @@ import (
 //	pending      by weight × weight of the field × ticks since the last record
 //	copies       second copies, in the same order
 //
-// The weight of the field is the largest of the fields that the client lacks: see ChangedWeight.
-// In a lasting shortage an object is sent in proportion to its weight: as soon as its weight ×
-// ticks is the largest. No object starves, because waiting alone raises its priority; a minimum
-// rate bounds the wait.
+// The weight of the field is the largest weight of the fields whose newest value the client lacks:
+// see ChangedWeight. In a lasting shortage an object is sent in proportion to its weight, because
+// it is sent when its weight × ticks is the largest. No object waits for ever, because the priority
+// grows with the waiting time; a minimum rate bounds the wait.
 
 // maxFactor bounds the factors of SetFactor.
 const maxFactor = 1 << 10
@@ -27,7 +27,7 @@ const maxFactor = 1 << 10
 // kind is the world's settings of a class.
 type kind struct {
 	weight uint32
-	every  uint64 // the most ticks that a change should wait, 0 = no limit
+	every  uint64 // the most ticks that a change should wait; 0: no limit
 	factor func(*Peer, *state.Object) float64
 	rounds bool // see SetRounded
 }
@@ -40,7 +40,8 @@ func (w *World) SetClassWeight(c *state.Class, weight float64, every uint64) {
 }
 
 // SetFactor sets a function that returns the factor, from 0 to 1 024, of an object's weight for a
-// client. It is called only for pending objects and only if not all fit. It must change nothing.
+// client. It is called only for pending objects and only if not all fit. It must not change any
+// state.
 func (w *World) SetFactor(c *state.Class, fn func(*Peer, *state.Object) float64) {
 	w.kinds[c.Index()].factor = fn
 }
@@ -65,17 +66,17 @@ func (c *cutter) sheds(o *state.Object, e *entry) bool {
 	return e.age(c.header.Tick) < every
 }
 
-// maxMisfits bounds the records that are encoded in vain once a snapshot is nearly full. The object
-// of the highest priority is tried first in the next snapshot, into an empty packet.
+// maxMisfits bounds the records that are encoded but do not fit, when a snapshot is nearly full.
+// The next snapshot tries the object with the highest priority first, in an empty packet.
 const maxMisfits = 32
 
 // byPriority chooses records by priority, and writes them in slot order.
 func (c *cutter) byPriority() {
 	c.priorities = c.priorities[:0]
-	if c.budget > 0 { // otherwise no record may start
+	if c.budget > 0 { // without budget no record may be sent
 		c.weigh()
 	}
-	c.close() // the buffer may have grown: keep it for the next snapshot
+	c.close() // keep the buffer for the next snapshot, because it may have grown
 	c.packets = c.packets[:c.from]
 	c.header.HasBehind = true
 	c.next()
@@ -95,9 +96,9 @@ func (c *cutter) byPriority() {
 	}
 }
 
-// choose assigns candidates, in order of priority, to packets of room bits. The size of a record's
-// head depends on the other records in the packet, so it is estimated. Sizes of records on the
-// stream are exact.
+// choose assigns candidates, in order of priority, to packets with room bits each. The size of a
+// record's head depends on the other records in the packet, so it is estimated. Sizes of records on
+// the stream are exact.
 func (c *cutter) choose(room int) {
 	packet, used, count, misfits, tried := 0, 0, 0, 0, uint32(0)
 	exact := c.left
@@ -133,7 +134,7 @@ func (c *cutter) choose(room int) {
 	c.short, c.left = c.left <= 0, exact
 }
 
-// measure returns the size in bits that a record has if it follows a record of the slot before.
+// measure returns the size, in bits, of a record that follows the record of the previous slot.
 func (c *cutter) measure(n *candidate) int {
 	m, before := c.open.Mark(), c.open.Len()
 	c.context.Prev = int(n.slot) - 1
@@ -146,7 +147,7 @@ func (c *cutter) measure(n *candidate) int {
 // gaps estimates the additional bits for the gaps of n records in one packet.
 func (c *cutter) gaps(n int) int { return n * (2*bits.Len(uint(len(c.p.entries)/n)) - 2) }
 
-// fill writes the records into the open packet. If the estimate was too low, the records of the
+// fill writes the records into the open packet. If the estimate was too low, the records with the
 // lowest priority wait.
 func (c *cutter) fill(list []uint32) {
 	start, left := c.open.Mark(), c.left
@@ -184,7 +185,7 @@ func (c *cutter) weigh() {
 	c.priorities = slices.Grow(c.priorities, len(c.list))[:len(c.list)]
 	for i := range c.list {
 		n := &c.list[i]
-		n.packet, n.why = unplaced, 0 // inOrder may have placed it
+		n.packet, n.why = unplaced, 0 // inOrder may have placed the record
 		c.priorities[i] = priority{index: uint32(i), rank: n.rank, large: n.large}
 		if n.rank != rankDespawn {
 			c.weighOne(n, &c.priorities[i])
@@ -196,7 +197,7 @@ func (c *cutter) weigh() {
 func (c *cutter) weighOne(n *candidate, own *priority) {
 	p, o, e := c.p, c.p.w.objects.Slots[n.slot], &c.p.entries[n.slot]
 	k := &p.w.kinds[o.WireClass().Index()]
-	age := max(e.age(c.header.Tick), 1) // 0 in the tick in which it became visible
+	age := max(e.age(c.header.Tick), 1) // 0 in the tick in which the object became visible
 	if n.rank == rankPending && k.every > 0 && age >= k.every {
 		own.rank, own.amount = rankOverdue, age-k.every
 		return

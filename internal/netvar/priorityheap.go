@@ -30,7 +30,7 @@ func (h priorities) order() {
 	}
 }
 
-// pop removes and returns the candidate of the highest priority, and stores it right behind the
+// pop removes and returns the candidate with the highest priority, and stores it directly after the
 // remaining heap.
 func (h *priorities) pop() priority {
 	all := *h
@@ -66,7 +66,8 @@ func (h priorities) sink(i int, n priority) {
 type rank uint8
 
 const (
-	// First, because a dead object that is still shown misleads most, and the record is tiny.
+	// Despawns are first, because a dead object that is still shown misleads most, and the record
+	// is tiny.
 	rankDespawn rank = iota
 	rankOverdue
 	rankPending

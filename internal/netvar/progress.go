@@ -4,12 +4,12 @@ import "math/bits"
 
 // The first state of a client is the set of objects that are visible to it when its first snapshot
 // is cut. It is sent over as many snapshots as necessary. Until the client has acknowledged all of
-// it, each snapshot contains the number of missing objects: those that are neither acknowledged nor
-// in this snapshot. Once that number is 0, and the snapshot is complete, the client has its first
-// complete state.
+// these objects, each snapshot contains the number of missing objects: objects that are neither
+// acknowledged nor in this snapshot. When that number is 0 and the snapshot is complete, the client
+// has its first complete state.
 type progress struct {
 	left, total int
-	closed      bool // no object is added any more, although no packet of this connection was sent
+	closed      bool // no more objects are added, although no packet of this connection was sent
 }
 
 // beginFirst adds an entry to the first state if its lifetime begins before the first packet.
@@ -21,8 +21,8 @@ func (p *Peer) beginFirst(e *entry) {
 	}
 }
 
-// endFirst removes an entry from the missing objects of the first state: it is acknowledged, or its
-// lifetime has ended.
+// endFirst removes an entry from the missing objects of the first state: the object is
+// acknowledged, or its lifetime has ended.
 func (p *Peer) endFirst(e *entry) {
 	if e.first {
 		e.first = false

@@ -3,7 +3,7 @@ package netvar
 import "github.com/netloop/netloop/internal/netvar/state"
 
 // receipts is a ring, by tick, of the snapshots of the last Horizon ticks that a client has
-// acknowledged. It is kept on resume, because the client still draws these snapshots.
+// acknowledged. A resume keeps it, because the client still draws these snapshots.
 type receipts struct {
 	ring [state.Horizon]receipt
 }
@@ -51,8 +51,8 @@ func (p *Peer) HasBetween(from, to uint64) bool {
 	return false
 }
 
-// Around returns the whole snapshots next to a tick that the client has: the newest that is not
-// later, and the oldest that is later. 0 is none.
+// Around returns the ticks of the nearest snapshots around a tick that the client has completely:
+// the newest one that is not later, and the oldest one that is later. 0: there is none.
 func (p *Peer) Around(tick uint64) (from, to uint64) {
 	least := p.tick - min(p.tick, state.Horizon-1)
 	for t := min(tick, p.tick); t >= max(least, 1) && from == 0; t-- {

@@ -1,25 +1,25 @@
 package netvar
 
-// A connection may break while its client is still in the game. The Peer is kept: captures continue
-// to record pending, visible, hidden and ended objects, while no snapshot is cut. When the client
-// returns with another connection, Resume continues from the state that the client has.
+// A client may lose its connection while it is still in the game. The Peer is kept: captures
+// continue to record pending, visible, hidden and ended objects, while no snapshot is cut. When the
+// client returns with another connection, Resume continues from the state that the client has.
 //
 // Ticks continue; packets and large records are numbered by connection, from 1. So acknowledgements
 // of the old connection must not be passed to Ack and AckLarge, and its packets and records must
-// not be passed to Apply and ApplyLarge. The tick of the next snapshot is later than all before, so
-// a Replica needs no reset of its newest tick.
+// not be passed to Apply and ApplyLarge. The tick of the next snapshot is later than all earlier
+// ticks, so a Replica needs no reset of its newest tick.
 //
-// Everything in flight on the old connection counts as lost, whether it has arrived or not. The
-// client may have more than it has acknowledged, as with any lost acknowledgement. Large records
-// count as lost too: the old stream does not deliver them any more. Their objects are pending in
-// their newest value, with or without copies, so that a despawn, for example, does not wait for an
+// All packets in flight on the old connection count as lost, even if they have arrived. The client
+// may have more than it has acknowledged, as after any lost acknowledgement. Large records count as
+// lost too, because the old stream no longer delivers them. Their objects are pending with their
+// newest value, with or without copies, so that a despawn, for example, does not wait for an
 // acknowledgement that never arrives.
 
-// Resume continues with the client over another connection. kept reports whether the client has
-// kept its copies of all objects it has applied until then. If so, deltas lead from the
-// acknowledged versions, as long as the world still has them. If not, all objects are pending in
-// full, as for a joining client, and despawns of earlier objects are dropped. Such a client must
-// not use its old copies any more, even if this connection breaks as well.
+// Resume continues with the client over another connection. kept reports whether the client still
+// has its copies of all objects. If so, deltas are based on the acknowledged versions, as long as
+// the world still has these versions. If not, all objects are pending in full, as for a joining
+// client, and despawns of earlier objects are dropped. Such a client must no longer use its old
+// copies, even if it loses this connection too.
 //
 // Budget, lifetimes, visibility and readable fields are kept. The next packet has the id 1.
 func (p *Peer) Resume(kept bool) {
@@ -30,7 +30,7 @@ func (p *Peer) Resume(kept bool) {
 	clear(p.sentOnce)
 	clear(p.sentTwice)
 	p.plan = plan{}
-	p.cut.list = p.cut.list[:0] // Explain must not use the list any more
+	p.cut.list = p.cut.list[:0] // Explain must no longer use the list
 	if kept {
 		p.first.closed = p.first.closed || begun
 		p.before = p.ackedTicks.newest
@@ -57,8 +57,8 @@ func (e *entry) rewind() {
 }
 
 // startOver makes the slot never-sent, or absent if the object has ended. The lifetime continues,
-// but the wait for a first record begins now: otherwise the age of old objects would outrank all
-// weights.
+// but the waiting time for a first record begins now: otherwise old objects would have priority
+// over all others, regardless of their weights.
 func (p *Peer) startOver(slot int) {
 	switch e := &p.entries[slot]; e.phase {
 	case absent:

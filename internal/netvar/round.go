@@ -6,12 +6,12 @@ import (
 	"github.com/netloop/netloop/internal/netvar/state"
 )
 
-// A client predicts an object from the rounded values that it was sent. So that both sides continue
-// from the same value, the live values of a predicted class are rounded as well: at the end of each
-// fixed step, and when they are captured.
+// The server also rounds the live values of a predicted class to wire precision, at the end of each
+// fixed step and when they are captured. A client predicts an object from the rounded values that
+// it was sent, so both sides continue from the same value.
 
 // SetRounded makes captures round the live values of a class to wire precision. A value that does
-// not fit its field is kept until its capture, which counts it and then cuts or clamps it.
+// not fit its field is kept until its capture, which counts the value and then cuts or clamps it.
 func (w *World) SetRounded(c *state.Class) { w.kinds[c.Index()].rounds = true }
 
 // Rounds reports whether any class is rounded.

@@ -10,8 +10,8 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// run is the encoded records of neighbouring slots, without the gap before the first. It is the
-// same for all clients with the same due slots, the same origin and the same views.
+// run holds the encoded records of neighbouring slots, without the gap before the first record. It
+// is the same for all clients with the same due slots, the same origin and the same views.
 type run struct {
 	note        sentRecord // the slots, in the form that packets store
 	records     int        // number of records
@@ -21,7 +21,7 @@ type run struct {
 	ends        []uint16 // end of each record, in bits: for splice
 	kinds       int      // number of classes
 	classes     [maxKinds]classBits
-	whole       *run    // source of all bits except those of the patches; mostly nil
+	whole       *run    // source of all bits except those of the patches; usually nil
 	patches     []patch // by slot
 }
 
@@ -39,21 +39,21 @@ const (
 	// maxShare is the number of runs of the largest size that fit a packet. A run is not split
 	// between packets, so the end of a packet may remain empty.
 	maxShare = 2
-	// maxKinds bounds the classes in a run, because bytes are counted by class.
+	// maxKinds bounds the classes in a run, because the bytes of a run are counted by class.
 	maxKinds = 4
-	// widthTicks is the number of ticks after which longer runs are tried again in blocks in which
-	// they were too large.
+	// widthTicks is the number of ticks after which a block with too large runs tries longer runs
+	// again.
 	widthTicks = 64
-	// maxRuns bounds the cached runs of a block in a tick: a few sets of due slots for each of a
-	// dozen acked ticks.
+	// maxRuns bounds the cached runs of a block in a tick: enough for a few sets of due slots for
+	// each of a dozen acked ticks.
 	maxRuns = 48
 )
 
 // blockRuns is the cache of runs of one block of 64 slots, since the last capture.
 type blockRuns struct {
 	epoch uint64
-	width int // the most slots that a run spans: fewer if records are large
-	// The most slots that a run of full records spans.
+	width int // largest number of slots that a run spans: smaller if records are large
+	// Largest number of slots that a run of full records spans.
 	fullWidth int
 	places
 	keys [maxRuns]runKey
@@ -63,7 +63,7 @@ type blockRuns struct {
 }
 
 // mostBits returns the size limit of a run in packets of room bits. For runs of fewer than 64 slots
-// it is half as much: the smaller runs are, the less of a packet remains empty.
+// the limit is half as large, because with smaller runs less of a packet remains empty.
 func mostBits(room, width int) int {
 	if width < 64 {
 		return (room - 8*packet.MaxHeader) / maxShare / 2
@@ -71,7 +71,7 @@ func mostBits(room, width int) int {
 	return (room - 8*packet.MaxHeader) / maxShare
 }
 
-// addRuns lists due slots of a block as one run, or as halves or quarters and so on if it is too
+// addRuns lists due slots of a block as one run, or as several smaller runs if that run is too
 // large. All slots must have derived baselines and must not be missing as of the origin.
 func (c *cutter) addRuns(k int, due uint64) {
 	w := c.p.w
@@ -92,8 +92,8 @@ func neighbours(mask uint64, width int) uint64 {
 	return ^uint64(0) >> (64 - width) << (bits.TrailingZeros64(mask) &^ (width - 1))
 }
 
-// addRunOrHalves lists the due slots within a group of width slots as one run, or if it is too
-// large, each half of the group likewise.
+// addRunOrHalves lists the due slots within a group of width slots as one run, or, if that run is
+// too large, each half of the group in the same way.
 func (c *cutter) addRunOrHalves(k int, due uint64, width int) {
 	r := c.findRun(k, due, width)
 	switch half := width / 2; {
@@ -102,7 +102,7 @@ func (c *cutter) addRunOrHalves(k int, due uint64, width int) {
 	case half == 1: // a run of one record has no advantage
 		c.addDerived(k, due)
 	default:
-		if s := c.p.w.runs[k]; r.size == 0 { // too large for every client
+		if s := c.p.w.runs[k]; r.size == 0 { // such a run is too large for every client
 			s.width = min(s.width, half)
 		}
 		for ; due != 0; due &^= neighbours(due, half) {
@@ -111,8 +111,8 @@ func (c *cutter) addRunOrHalves(k int, due uint64, width int) {
 	}
 }
 
-// findRun returns a run of masked slots: a cached or a new one. A new run is made from a cached run
-// that differs in its views only, if there is one, and encoded otherwise.
+// findRun returns a run of masked slots: a cached or a new one. If there is a cached run that
+// differs only in its views, the new run is made from it; otherwise it is encoded.
 func (c *cutter) findRun(k int, mask uint64, width int) *run {
 	w := c.p.w
 	s := w.runsOf(k)
@@ -152,7 +152,7 @@ func (c *cutter) findRun(k int, mask uint64, width int) *run {
 	}
 	from, other := &s.runs[donor], c.p.Others(k, s.keys[donor].mask, &s.keys[donor].views)
 	switch {
-	case from.size == 0: // the records do not fit a run with any views
+	case from.size == 0: // with other views, the records do not fit a run either
 	case place < 0:
 		s.ask(donor, w.stats.Snapshots)
 		c.patchFrom(r, from, mask, other, most)
@@ -182,8 +182,9 @@ func (w *World) runsOf(k int) *blockRuns {
 }
 
 // askedAgain reports whether the previous run that was derived from the donor had the same views.
-// Otherwise it stores the views for the next call, and the run is not cached: mostly it has fields
-// that only one client may read, such as those of its own objects, so no other client needs it.
+// If not, it stores the views for the next call, and the run is not cached: usually such a run has
+// fields that only one client may read, such as those of its own objects, so no other client needs
+// it.
 func (s *blockRuns) askedAgain(donor int, views *[interest.MaxViews]interest.Masked) bool {
 	if s.lastViews[donor] == *views {
 		return true
@@ -200,8 +201,8 @@ func (r *run) begin(k int, mask uint64) {
 	r.first, r.last = k<<6+bits.TrailingZeros64(mask), k<<6+bits.Len64(mask)-1
 }
 
-// encodeRun encodes a run. With keep, each delta is encoded separately and cached for other runs of
-// the same origin. Without other runs the cache would only take memory.
+// encodeRun encodes a run. With keep, each delta is encoded separately and cached for other runs
+// with the same origin. If there are no other such runs, the cache would only take memory.
 func (c *cutter) encodeRun(r *run, mask uint64, most int, keep bool) {
 	w := c.p.w
 	b, x := &w.runBits, packet.Context{Tick: w.tick, Prev: -1}
@@ -227,7 +228,7 @@ func (c *cutter) encodeRun(r *run, mask uint64, most int, keep bool) {
 		}
 		r.ends = append(r.ends, uint16(b.Len()))
 		if !r.addBits(uint32(o.WireClass().Index()), uint32(b.Len()-start)) || b.Len() > most {
-			return // it fits no packet
+			return // the record fits no packet
 		}
 	}
 	r.finish(b)
@@ -236,7 +237,7 @@ func (c *cutter) encodeRun(r *run, mask uint64, most int, keep bool) {
 // putNext writes the head of the next record of a run.
 func putNext(x *packet.Context, b *wire.BitWriter, o *state.Object, from basis) {
 	head := packet.Head{Kind: packet.Delta, Slot: o.Slot(), Version: state.View{Withheld: from.withheld}.Version(o)}
-	if x.Prev < 0 { // the gap before it depends on the packet
+	if x.Prev < 0 { // the gap before the first record depends on the packet
 		x.Prev = head.Slot
 		x.PutKind(b, &head)
 	} else {
@@ -300,7 +301,8 @@ func (c *cutter) commitRun(n *candidate) {
 	c.spendRun(n)
 }
 
-// spendRun counts the bits of a run by class, and samples one of its records if it is due.
+// spendRun counts the bits of a run by class, and samples one of the run's records if a sample is
+// due.
 func (c *cutter) spendRun(n *candidate) {
 	r, spent := n.run, &c.p.w.spent
 	spent.classes[r.classes[0].index] += uint64(n.size-r.size) + uint64(r.classes[0].bits)

@@ -1,15 +1,15 @@
 package netvar
 
-// Encodings are shared by all clients that need the same in a tick: the encodings of an object
-// (residual) and the runs of a block (run). Each cache has a bounded number of places. If all are
-// taken, a new entry replaces a random one. So early clients with unusual acknowledgements delay
-// sharing between other clients only until each of these has requested its encoding once. Replacing
-// the oldest would be worse: with slightly more origins than places, no client would find its entry
-// again.
+// All clients that need the same encoding in a tick share it: the encodings of an object (residual)
+// and the runs of a block (run). Each cache has a bounded number of places. If all places are
+// taken, a new entry replaces a random entry. So early clients with unusual acknowledgements delay
+// the sharing between other clients only until each of those has requested its encoding once. To
+// replace the oldest entry would be worse: with slightly more origins than places, no client would
+// find its entry again.
 
 // places is the state from which the entry to replace in a full cache is chosen.
 type places struct {
-	by  []uint64 // by place: the last snapshot that uses it; no eviction during that snapshot
+	by  []uint64 // by place: the last snapshot that uses it, during which it is not replaced
 	rng rng
 }
 
@@ -34,7 +34,7 @@ func (s *places) add(most int, snapshot uint64) int {
 // rng is the linear congruential generator of Numerical Recipes, by its state.
 type rng uint32
 
-// below draws a number below n.
+// below returns a random number below n.
 func (d *rng) below(n int) int {
 	*d = *d*1664525 + 1013904223
 	return int(uint64(*d) * uint64(n) >> 32)

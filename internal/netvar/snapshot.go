@@ -14,22 +14,22 @@ import (
 )
 
 // Limit bounds one snapshot to Packets packets, at most MaxPackets, of PacketSize bytes, and its
-// records to Bytes bytes, unless that is 0. Like the client's Budget, a record may exceed Bytes.
+// records to Bytes bytes, unless that is 0. As with the client's Budget, a record may exceed Bytes.
 // Reliable is set if the client's stream accepts records that are larger than a packet; otherwise
-// they wait.
+// such records wait.
 type Limit struct {
 	Packets, PacketSize int
 	Bytes               int
 	Reliable            bool
 }
 
-// candidate is a pending slot, or a run of them, that may be sent in this snapshot.
+// candidate is a pending slot, or a run of pending slots, that may be sent in this snapshot.
 type candidate struct {
 	run     *run // encoded records of several slots, the first of which is slot
 	version uint64
-	order   uint32 // order of trying under a shortage
+	order   uint32 // position in the order of a shortage
 	slot    uint32
-	size    uint32 // bits of the record, once it is written
+	size    uint32 // bits of the written record
 	class   uint32 // index of the class; for despawns the number of classes
 	rank    rank
 	packet  uint8 // index in the snapshot, or onStream, or unplaced
@@ -66,7 +66,7 @@ type cutter struct {
 	covered    bitset.Set    // scratch of gatherByPlan: slots within the range of a run
 	chosen     []uint32      // candidates that are sent under a shortage, by packet
 	short      bool          // the budget is used up, so untried candidates wait for budget
-	behind     uint64        // ticks by which the client lags in the records left out
+	behind     uint64        // most ticks by which the client lags in a record left out
 	runBits    int           // bits of the runs in the list
 	lowUse     int           // consecutive snapshots that have used little of the list: see trim
 
@@ -75,10 +75,10 @@ type cutter struct {
 }
 
 // AppendSnapshot appends the packets of the client's snapshot of this tick to dst, and returns the
-// id of the first; the ids of the others follow. The spare capacity of dst and of its packets is
-// reused. There is at least one packet even if no change is pending. Records that do not fit wait;
-// those of the highest priority are sent first: see weigh. Records that are larger than a packet
-// are returned by Large.
+// id of the first packet; the ids of the others are consecutive. The spare capacity of dst and of
+// its packets is reused. There is at least one packet even if no change is pending. Records that do
+// not fit wait; those of the highest priority are sent first: see weigh. Records that are larger
+// than a packet are returned by Large.
 //
 // The tick must be later than that of the client's last snapshot, and not earlier than the last
 // capture.
@@ -127,14 +127,14 @@ func (c *cutter) begin(dst [][]byte, tick uint64, lim Limit) {
 }
 
 const (
-	// shrinkAfter is the number of consecutive snapshots that use little of the list before it
-	// shrinks.
+	// shrinkAfter is the number of consecutive snapshots with little use of the list after which
+	// the list shrinks.
 	shrinkAfter = 64
-	smallList   = 16 // candidates; smaller lists do not shrink
+	smallList   = 16 // in candidates; smaller lists do not shrink
 )
 
-// trim shrinks the list if most of its capacity is not needed any more. The first snapshots of a
-// client list objects individually, and later ones mostly as runs.
+// trim shrinks the list if most of its capacity is no longer needed. The first snapshots of a
+// client list objects individually, and later snapshots usually list runs.
 func (c *cutter) trim() {
 	if cap(c.list) <= smallList || len(c.list) > cap(c.list)/8 {
 		c.lowUse = 0
@@ -180,7 +180,7 @@ func (c *cutter) gather(together bool) {
 func (c *cutter) gatherSome(k int, due, steady uint64, shedding bool) {
 	missing := steady & c.p.ackedTicks.missingIn(c.origin, k)
 	for alone := due&^steady | missing; due != 0; alone &= alone - 1 {
-		between := due & (alone&-alone - 1) // all of due if alone is empty
+		between := due & (alone&-alone - 1) // all bits of due if alone is empty
 		switch {
 		case between == 0:
 		case between&(between-1) == 0:
@@ -198,12 +198,13 @@ func (c *cutter) gatherSome(k int, due, steady uint64, shedding bool) {
 	}
 }
 
-// isDue returns the pending slots of a block that may be sent now: none with a record on the
-// stream, and none with copies of two snapshots in flight, unless this snapshot has a digest.
+// isDue returns the pending slots of a block that may be sent now: slots without a record on the
+// stream, and without copies of two snapshots in flight. In a snapshot with a digest the number of
+// copies does not matter.
 func (c *cutter) isDue(k int) uint64 {
 	p := c.p
 	due := p.pending[k] &^ p.large.slots.Word(k)
-	if !c.header.HasDigest { // a digest needs all pending changes to be complete
+	if !c.header.HasDigest { // a snapshot with a digest must contain all pending changes
 		due &^= p.sentTwice.Word(k)
 	}
 	return due
@@ -298,7 +299,8 @@ func (c *cutter) next() {
 	}
 	b := c.packets[n][:0]
 	if cap(b) == 0 {
-		// Room for a record that does not fit, because it is written before its size is checked.
+		// This has room for a record that does not fit, because a record is written before its size
+		// is checked.
 		b = make([]byte, 0, max(c.lim.PacketSize, packet.MaxHeader)+8)
 	}
 	c.header.Index = uint8(n - c.from)
@@ -318,7 +320,7 @@ func (c *cutter) close() {
 }
 
 // put writes the record into the open packet if it fits. Otherwise the packet's bytes are
-// unchanged, but it must get no more records, because its context is invalid.
+// unchanged, but the packet must get no more records, because its context is invalid.
 func (c *cutter) put(n *candidate) bool {
 	if n.run != nil {
 		return c.putRun(n)
@@ -334,7 +336,7 @@ func (c *cutter) put(n *candidate) bool {
 	return true
 }
 
-// record writes one record. Without a usable baseline it is a full one.
+// record writes one record. Without a usable baseline it is a full record.
 func (c *cutter) record(n *candidate) {
 	if n.run != nil {
 		packet.PutGap(&c.open, n.run.first-c.context.Prev-1)
@@ -386,7 +388,7 @@ func (c *cutter) basis(o *state.Object) basis {
 	if m.missingIn(c.origin, slot>>6)>>(slot&63)&1 == 0 {
 		return basisOf(c.origin, v.Withheld)
 	}
-	// asOf 0 if the version is dropped: no baseline
+	// AsOf is 0 if the version was dropped: there is no baseline
 	return basis{Origin: packet.Origin{AsOf: v.AsOf(o, m.newestWith(slot))}, exact: true, withheld: v.Withheld}
 }
 
@@ -398,7 +400,7 @@ func (r *residual) exactly() uint64 {
 	return 0
 }
 
-// residual encodes a delta from a state that the client has, or returns nil if the baseline is
+// residual encodes a delta from a state that the client has, or returns nil if the baseline was
 // dropped.
 func (c *cutter) residual(o *state.Object, e *entry, version uint64) *residual {
 	var r *residual
@@ -415,7 +417,7 @@ func (c *cutter) residual(o *state.Object, e *entry, version uint64) *residual {
 	return r
 }
 
-// leads reports whether the client has acknowledged the versions that a residual leads from.
+// leads reports whether the client has acknowledged the versions on which a residual is based.
 func (c *cutter) leads(r *residual, o *state.Object, e *entry, v state.View) bool {
 	if v.Withheld == 0 {
 		return e.hasAcked(max(r.base, v.Since)) && e.hasAcked(max(r.older, v.Since)) && e.hasAcked(max(r.oldest, v.Since))
@@ -425,13 +427,13 @@ func (c *cutter) leads(r *residual, o *state.Object, e *entry, v state.View) boo
 }
 
 // leadsFrom reports whether the client has acknowledged the version of an object at a tick of an
-// origin, or the object did not exist then.
+// origin, or the object did not exist at that tick.
 func leadsFrom(tick uint64, o *state.Object, e *entry, v state.View) bool {
 	version := v.AsOf(o, tick)
 	return version > 0 && e.hasAcked(version) || o.Hist.Floor(tick, o.Changed()) < 0
 }
 
-// finish writes the header fields of all packets that are known only now.
+// finish writes the header fields of all packets that are known only after all records are written.
 func (c *cutter) finish() {
 	c.close()
 	placed := 0
@@ -472,8 +474,9 @@ func (c *cutter) finish() {
 	}
 }
 
-// staysBehind raises the lag of the snapshot, in ticks, for a candidate that is in no packet: since
-// its last record, or since before its lifetime if it has none. It returns the candidate's entry.
+// staysBehind raises the snapshot's lag, in ticks, for a candidate that is in no packet: the lag is
+// the time since its last record, or since the tick before its lifetime if it has no record. It
+// returns the candidate's entry.
 func (c *cutter) staysBehind(n *candidate) *entry {
 	e, tick := &c.p.entries[n.slot], c.header.Tick
 	if n.rank != rankCopy {

@@ -7,12 +7,12 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// A client may be allowed to read other fields of some objects than the clients of a cached run.
-// Its run is derived from the cached one by replacing the records of these objects. Mostly that is
-// a single client with its own objects: its run is then not assembled, but refers to the cached run
-// and has patches.
+// The clients of a cached run and another client may have the right to read different fields of
+// some objects. The run of the other client is then derived from the cached run, with other records
+// for these objects. Usually that is a single client with its own objects: its run is then not
+// assembled, but refers to the cached run and has patches.
 
-// patch replaces one record of the cached run that run.whole points to.
+// patch replaces one record of the cached run to which run.whole points.
 type patch struct {
 	from, to uint16 // range in the other run, in bits
 	size     uint16 // of the replacement, in bits
@@ -35,7 +35,7 @@ func (c *cutter) patchFrom(r, from *run, mask, other uint64, most int) {
 			x.Prev = r.first&^63 + bits.Len64(mask&below) - 1
 		}
 		before := b.Len()
-		// The versions exist, because the other run was encoded from them.
+		// The versions still exist, because the other run was encoded from them.
 		one := w.residual(w.objects.Slots[slot], basisOf(c.origin, c.p.Withheld(slot)))
 		putNext(&x, b, w.objects.Slots[slot], one.basis)
 		b.PutBits(w.bitsOf(one))

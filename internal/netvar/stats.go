@@ -5,7 +5,7 @@ import "github.com/netloop/netloop/internal/netvar/interest"
 // Stats are the counters of one World, for its goroutine. All but Objects only increase.
 type Stats struct {
 	Objects  int    // alive
-	Captured uint64 // edited objects looked at
+	Captured uint64 // edited objects that were compared
 	Versions uint64 // captures that found a change
 	Clamped  uint64 // values cut or clamped to fit their field, NaN included
 

@@ -29,7 +29,7 @@ type World struct {
 	changes changeLog       // the same for earlier captures
 	peers   []*Peer
 
-	open bitset.Set // slots of objects in no space that all may read in full: see opens
+	open bitset.Set // slots of objects, outside of spaces, that all may read in full: see opens
 
 	encoded      []residuals     // by slot: encodings of the newest version
 	masked       []maskedHashes  // by slot: hashes of the newest version
@@ -40,7 +40,7 @@ type World struct {
 	runs         []*blockRuns    // by block of 64 slots
 	runBits      wire.BitWriter  // scratch for runs
 	buf          []codec.Values  // capture scratch by class
-	bytes        []byte          // hash scratch
+	bytes        []byte          // scratch of hashes
 	hashing      uint64          // end of the scheduled digests, in slots: see reserve
 	kinds        []kind          // by class
 	shed         uint64          // see Shed
@@ -86,8 +86,8 @@ func (w *World) Spawn(c *state.Class, live unsafe.Pointer, owner uint64, tick ui
 	return w.SpawnFor(c, live, nil, owner, tick)
 }
 
-// SpawnFor adds an object that is visible to an audience only; nil means all clients. The ids that
-// other clients see do not reveal it: see package slots.
+// SpawnFor adds an object that is visible only to an audience; nil means all clients. The ids that
+// other clients see do not reveal the object: see package slots.
 func (w *World) SpawnFor(c *state.Class, live unsafe.Pointer, a interest.Audience, owner uint64, tick uint64) *state.Object {
 	if !w.table.Has(c) || live == nil {
 		panic("netvar: Spawn needs a class of this world's table and a value")
@@ -141,8 +141,8 @@ func (w *World) Full() bool { return w.ids.Full() }
 // same seed. It must be called before the first object is spawned.
 func (w *World) Seed(seed uint64) { w.ids.Seed(seed) }
 
-// Edit marks o for the next capture, because its live value may change. For a despawned object it
-// has no effect.
+// Edit marks o for the next capture, because its live value may change. It has no effect for a
+// despawned object.
 func (w *World) Edit(o *state.Object) {
 	if o.Dirty || !o.Alive() {
 		return
@@ -179,8 +179,8 @@ func (w *World) Despawn(o *state.Object) {
 
 // Capture makes a version, in wire precision, of each edited object that has changed, and marks it
 // as pending for the peers. Objects that were not edited are not compared. Ticks start at 1, must
-// increase, and must be later than those of all snapshots, because the version in a packet is
-// derived from its tick.
+// increase, and must be later than the ticks of all snapshots, because the version in a packet is
+// derived from the packet's tick.
 func (w *World) Capture(tick uint64) {
 	if tick <= w.tick || tick <= w.cut {
 		panic(fmt.Sprintf("netvar: Capture(%d) after Capture(%d) and AppendSnapshot(%d); ticks start at 1 and grow", tick, w.tick, w.cut))
@@ -210,7 +210,8 @@ func (w *World) Capture(tick uint64) {
 	}
 }
 
-// retire frees the slots of despawned objects. Peers are told only about published ones.
+// retire frees the slots of despawned objects. Only the end of published objects is announced to
+// peers.
 func (w *World) retire() {
 	for _, o := range w.gone {
 		slot := o.Slot()

@@ -3,7 +3,7 @@ package bitset
 
 import "math/bits"
 
-// Set is a set of slots. Its methods accept slots beyond its length: they are not in it.
+// Set is a set of slots. Its methods accept slots beyond its length, which are never members.
 type Set []uint64
 
 func (b *Set) Add(i int) {

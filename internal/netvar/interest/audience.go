@@ -2,9 +2,9 @@ package interest
 
 import "github.com/netloop/netloop/internal/netvar/state"
 
-// Audience decides which clients may see an object. It is called at the capture after SetAudience,
-// after [Map.Recheck] and [Map.RecheckFor], and for a new client; not each tick. For an object in a
-// space it is called only for clients near enough.
+// Audience decides which clients may see an object. A capture calls it after SetAudience,
+// [Map.Recheck] and [Map.RecheckFor], and for a new client, but not in each tick. For an object in
+// a space it is called only for clients that are near enough.
 type Audience interface{ Includes(v *Viewer) bool }
 
 // SetAudience makes o visible to the clients of the audience only; nil, the default, means all
@@ -18,7 +18,7 @@ func (m *Map) SetAudience(o *state.Object, a Audience) {
 	m.Recheck(o)
 }
 
-// setAudience stores the audience by slot instead of in Object: objects of a replica have no
+// setAudience stores the audience by slot and not in Object, because objects of a replica have no
 // audience, and an unused field would take space in CPU caches.
 func (m *Map) setAudience(slot int, a Audience) {
 	if a == nil {

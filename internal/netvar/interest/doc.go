@@ -5,9 +5,9 @@
 //	Readers   decide which rules of fields a client is withheld (rules.go)
 //	Views     the withheld rules of a client's objects (views.go)
 //
-// The results change only within a capture: Map.Publish checks new objects, Map.Update all pairs of
-// object and client that may have changed since the last capture. A Map tells each Client about
-// beginnings and ends of an object's lifetime for it; package netvar turns these into records.
+// The results change only within a capture: Map.Publish checks new objects, and Map.Update checks
+// all pairs of object and client that may have changed since the last capture. A Map informs each
+// Client of the start and the end of an object's lifetime; package netvar turns these into records.
 //
 // A Map and its viewers belong to the goroutine of their World.
 package interest

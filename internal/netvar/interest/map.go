@@ -34,7 +34,7 @@ type Map struct {
 // Stats are counters of a Map.
 type Stats struct {
 	Judged       uint64 // checks of an object and a client, after the object was published
-	BadPositions uint64 // places in a space that are too far out, infinite or not a number
+	BadPositions uint64 // positions in a space that are too far out, infinite or not a number
 
 	Shown  uint64 // objects that a check made visible to a client
 	Hidden uint64 // objects that a check hid from a client
@@ -65,7 +65,7 @@ type Viewer struct {
 	observers []*observer // by space
 	rechecks  bitset.Set  // slots that the next Update checks: see RecheckFor
 	listed    bool        // in Map.listed
-	fresh     bool        // the client has joined, and audiences were not asked about it yet
+	fresh     bool        // the client has joined, and audiences were not evaluated for it yet
 	joined    uint64      // tick of the newest capture before the client joined
 }
 
@@ -75,7 +75,7 @@ func NewMap(objects *state.Set, table *state.Table, stats *Stats) *Map {
 }
 
 // Join adds a viewer. The caller has begun the lifetimes of the objects that all clients see, and
-// added all other objects to Hidden; with check, the next Update checks these.
+// added all other objects to Hidden; with check, the next Update checks these hidden objects.
 func (m *Map) Join(v *Viewer, c Client, check bool) {
 	v.client, v.joined, v.fresh = c, m.tick, check
 	m.viewers = append(m.viewers, v)
@@ -121,8 +121,8 @@ func (m *Map) Despawn(o *state.Object) {
 	}
 }
 
-// Recheck makes the next capture ask the audience of o and the rules of its fields again. It has no
-// effect before the object is published, because publishing asks them anyway.
+// Recheck makes the next capture evaluate the audience of o and the rules of its fields again. It
+// has no effect before the object is published, because Publish evaluates them anyway.
 func (m *Map) Recheck(o *state.Object) {
 	if o.Recheck || !o.Alive() || !o.Published() {
 		return
@@ -154,8 +154,8 @@ func (m *Map) Shows(o *state.Object, v *Viewer) bool {
 	return v.client.Shown(o.Slot())
 }
 
-// visible reports whether the space and the audience of o let a client see it. If the audience
-// itself asks who sees o while it is called, it gets the result of the last check.
+// visible reports whether the space and the audience of o let a client see it. If the audience,
+// while it is called, itself calls Shows for o, it gets the result of the last check.
 func (m *Map) visible(o *state.Object, v *Viewer) bool {
 	if s := m.spaceOf(o); s != nil && !s.visible(o, v) {
 		return false
@@ -201,8 +201,8 @@ func (m *Map) Publish(o *state.Object) {
 	}
 }
 
-// Update shows and hides objects as their audiences and spaces decide now. New objects that are in
-// no space were already checked by Publish.
+// Update shows and hides objects as their audiences and spaces decide now. Publish has already
+// checked new objects that are in no space.
 func (m *Map) Update() {
 	for _, s := range m.spaces {
 		s.moveViewpoints()
@@ -271,7 +271,8 @@ func (m *Map) check(o *state.Object, v *Viewer) {
 			return
 		}
 		if m.Restricts(o) || v.joined != m.previous {
-			// An older version would reveal when the object changed while it was hidden.
+			// An older version would reveal the time of a change during which the object was
+			// hidden.
 			v.turn(slot, m.tick)
 		}
 		m.stats.Shown++

@@ -10,9 +10,9 @@ import (
 // the tick of the newest readable change; and unreadable values are 0 in it. They are replaced
 // before encoding, so no coder ever sees a value that it must not send.
 //
-// Rules are evaluated together with audiences, for each object and client. A change of the result
-// within a lifetime begins a new view: acknowledgements of earlier packets do not count, and the
-// object is pending in full.
+// Rules are evaluated together with audiences, for each object and client. If the result changes
+// within a lifetime, a new view begins: acknowledgements of earlier packets are ignored, and all
+// fields of the object are pending.
 
 // Readers decides which fields of a class's objects a client may read. Both methods run within a
 // capture.
@@ -47,8 +47,8 @@ func (m *Map) Note(o *state.Object) {
 	}
 }
 
-// Changed returns, by rule, the slots of objects of which the running capture has found a field
-// with that rule changed. Objects of classes without rules are not included.
+// Changed returns, by rule, the slots of objects in which the running capture has found a change of
+// a field with that rule. Objects of classes without rules are not included.
 func (m *Map) Changed() []bitset.Set { return m.changed }
 
 // Restricted iterates over the living objects that have fields with a rule, in id order.

@@ -24,7 +24,7 @@ type Space struct {
 	m         *Map
 	number    int
 	index     *grid.Index
-	owner     func(owner uint64) *Viewer // nil: owners see no more than others
+	owner     func(owner uint64) *Viewer // nil: owners have no special view
 	observers []*observer                // by viewpoint
 	free      []int                      // unused viewpoints
 	shut      []int                      // viewpoints that are unused after the next Settle
@@ -40,7 +40,8 @@ type position struct {
 	at    func(live unsafe.Pointer) (x, y, z float64)
 }
 
-// Viewpoint is a point from which a client sees: that of an object in the space, or a fixed one.
+// Viewpoint is a point from which a client sees: the position of an object in the space, or a fixed
+// position.
 type Viewpoint struct {
 	Object  *state.Object // nil: use X, Y, Z
 	X, Y, Z float64
@@ -50,7 +51,7 @@ type Viewpoint struct {
 type observer struct {
 	v          *Viewer // nil once the client is closed
 	viewpoints []viewpoint
-	wanted     []Viewpoint // from the next capture on, while the observer is moving
+	wanted     []Viewpoint // viewpoints from the next capture on, while the observer is moving
 	candidates bitset.Set  // slots that may have entered or left the range
 
 	moving, taken, listed bool // in the list of that name
@@ -62,8 +63,8 @@ type viewpoint struct {
 }
 
 // NewSpace adds a space to the world, or returns an error if it has MaxSpaces. The function owner,
-// which may be nil, returns the client behind an owner, or nil; that client always sees the owner's
-// objects.
+// which may be nil, returns the viewer of an owner's client, or nil. That client always sees the
+// owner's objects.
 func (m *Map) NewSpace(s grid.Shape, owner func(owner uint64) *Viewer) (*Space, error) {
 	if len(m.spaces) == MaxSpaces {
 		return nil, fmt.Errorf("%d grids are the most that a room has", MaxSpaces)
@@ -138,8 +139,8 @@ func (s *Space) cellOf(o *state.Object) grid.Cell {
 	return c
 }
 
-// visible reports whether a client may see an object: it is near one of the client's viewpoints, or
-// visible and within the margin, or the client's own.
+// visible reports whether a client may see an object: the object is near one of the client's
+// viewpoints, or already visible and within the margin, or the client owns it.
 func (s *Space) visible(o *state.Object, v *Viewer) bool {
 	if s.ownerOf(o) == v {
 		return true

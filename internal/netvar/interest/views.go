@@ -13,7 +13,7 @@ import (
 // slots, as sets of slots with the same withheld rules, and operations on neighbouring slots use
 // these sets.
 
-// Masked is the set of slots of a block of which the client is withheld the same rules.
+// Masked is a set of slots of a block with the same withheld rules.
 type Masked struct {
 	Slots    uint64
 	Withheld state.Rules
@@ -70,8 +70,8 @@ func (s *Views) Set(slot int, withheld state.Rules) {
 	s.blocks[k] = list
 }
 
-// turn records that the client's view of a slot's object changes, and counts as new from the tick
-// on.
+// turn records that the client's view of a slot's object changes at a tick, after which the object
+// counts as new.
 func (s *Views) turn(slot int, tick uint64) {
 	for len(s.since) <= slot {
 		s.since = append(s.since, 0)
@@ -87,7 +87,7 @@ func (s *Views) end(slot int) {
 }
 
 // MaxViews bounds the different sets of withheld rules in one run of records (netvar/run.go). Runs
-// with more are not shared.
+// with more sets are not shared.
 const MaxViews = 3
 
 // Among returns the views of the masked slots of a block. It reports false if there are more than
@@ -107,7 +107,7 @@ func (s *Views) Among(k int, mask uint64) (list [MaxViews]Masked, ok bool) {
 	return list, true
 }
 
-// View returns the view of a slot: mostly the zero view, which is all fields.
+// View returns the view of a slot: usually the zero view, which has all fields.
 func (s *Views) View(slot int) state.View {
 	v := state.View{Withheld: s.Withheld(slot)}
 	if s.turned.Has(slot) {

@@ -10,9 +10,9 @@ type Header struct {
 	Count       uint8
 	HasDigest   bool
 	Complete    bool
-	HasBehind   bool // some records may not have fitted
+	HasBehind   bool // some records may have been left out
 	Behind      uint8
-	HasLoading  bool // the first state is not wholly acknowledged: Left and Total follow
+	HasLoading  bool // the first state is not completely acknowledged: Left and Total follow
 	Left, Total uint32
 	Digest      uint64
 	Padding     int // unused bits at the end; known once all records are written

@@ -1,11 +1,11 @@
 package packet
 
-// A record that is larger than a packet is sent over the reliable stream, in full, and by itself:
+// A record that is larger than a packet is sent over the reliable stream, in full and alone:
 //
 //	large = coder:1 padding:1 tick:4 id:uvarint at:len record
 //
 // The record is a full one, as in a packet of this tick with at = 0. Ids start at 1 and have no
-// gaps. These records have ids of their own, because acknowledgements of packets cover only recent
+// gaps. These records have separate ids, because acknowledgements of packets cover only recent
 // packets, and a stream may lag further behind.
 const (
 	// MaxRecord bounds a whole record on the stream, so that it fits a frame.

@@ -40,7 +40,7 @@ import (
 // the version (version - baseAge), and that of a full record from the zero value of its class, both
 // without a trend. The format of a delta is in codec.PutDelta.
 const (
-	Coder = 3 // bit-packed differences; packets name their coder, so that others can be added
+	Coder = 3 // bit-packed differences; each packet has its coder, so that others can be added
 
 	FlagDigest   = 1
 	FlagComplete = 2
@@ -160,7 +160,7 @@ func (x *Context) PutHead(w *wire.BitWriter, h *Head) {
 	x.PutKind(w, h)
 }
 
-// PutGap writes the number of slots between two records. Mostly it is 0 or large.
+// PutGap writes the number of slots between two records. Usually the gap is 0 or large.
 func PutGap(w *wire.BitWriter, gap int) {
 	if w.Bit(gap > 0); gap > 0 {
 		w.PutRice(uint64(gap-1), gapRice)

@@ -7,10 +7,10 @@ import (
 	"github.com/netloop/netloop/internal/netvar/state"
 )
 
-// A server may have other classes than its client, and other fields in them. The client then reads
-// the server's layout. It binds each class of the server's table to its own class of the same name.
-// Packets, masks, stored versions and digests use the server's layout; only the live value, an S of
-// this side, holds the common fields.
+// A server and its client may have different classes, and different fields in a class. The client
+// then reads the server's layout. It binds each class of the server's table to its own class of the
+// same name. Packets, masks, stored versions and digests use the server's layout; only the live
+// value, an S of this side, holds the common fields.
 
 // Adapt clears the replica for another server. It then reads the classes of the table, made by
 // BindClass in the server's order, or its own classes if server is nil. Settings of TellChanges and

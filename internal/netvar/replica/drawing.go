@@ -55,7 +55,7 @@ func (r *Replica) forgetPast(o *state.Object) {
 type drawing struct {
 	asked []bool // by class of this side: its objects are drawn between snapshots
 	keeps []bool // the same by class of the server
-	from  uint64 // no moment before this tick is drawn any more
+	from  uint64 // moments before this tick are no longer drawn
 	gone  []*state.Object
 }
 
@@ -70,8 +70,8 @@ func (r *Replica) KeepForDrawing(c *state.Class) {
 	}
 }
 
-// LookFrom declares that no moment before a tick will be drawn any more, and drops the objects that
-// ended until then.
+// LookFrom declares that moments before a tick will no longer be drawn, and drops the objects that
+// ended before it.
 func (r *Replica) LookFrom(tick uint64) {
 	r.drawing.from = tick
 	r.drawing.gone = slices.DeleteFunc(r.drawing.gone, func(o *state.Object) bool {
@@ -95,7 +95,7 @@ func (r *Replica) Gone(c *state.Class) iter.Seq[*state.Object] {
 }
 
 // linger keeps an object that ended at a tick for drawing. It reports false if objects of its class
-// are not drawn, or if no moment before the tick is drawn any more.
+// are not drawn, or if moments before the tick are no longer drawn.
 func (r *Replica) linger(o *state.Object, tick uint64) bool {
 	if !r.drawing.keeps[o.WireClass().Index()] || tick <= r.drawing.from {
 		return false
@@ -105,8 +105,8 @@ func (r *Replica) linger(o *state.Object, tick uint64) bool {
 	return true
 }
 
-// dropVersions drops the versions of o that no later delta can lead from and that are not drawn any
-// more.
+// dropVersions drops the versions of o that are no longer needed as the base of a later delta, nor
+// for drawing.
 func (r *Replica) dropVersions(o *state.Object) {
 	from := r.context.Origin().Kept() // the server never names an older version again
 	if r.drawing.keeps[o.WireClass().Index()] {

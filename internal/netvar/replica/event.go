@@ -23,8 +23,8 @@ const (
 type Event struct {
 	Kind   EventKind
 	Object *state.Object
-	// *S: of a Change a deep copy of the old value, valid until the next call of Events; of a
-	// Despawn the last value
+	// *S. Change: a deep copy of the old value, valid until the next call of Events. Despawn: the
+	// last value.
 	Old unsafe.Pointer
 }
 
@@ -37,8 +37,8 @@ func (r *Replica) Events() []Event {
 	return r.handed.list
 }
 
-// TellChanges sets whether Events reports changes of a class, which is the default. Each change
-// costs a copy of the old value.
+// TellChanges sets whether Events reports changes of a class. By default it does. Each change costs
+// a copy of the old value.
 func (r *Replica) TellChanges(c *state.Class, tell bool) {
 	if r.ours.Has(c) {
 		r.silent[c.Index()] = !tell
@@ -53,7 +53,7 @@ type eventList struct {
 	list  []Event
 	olds  []oldValues
 	kept  int // bytes of all old values, used or not
-	bytes int // kept, and the bytes that old values have allocated and that events keep alive
+	bytes int // kept, plus the bytes that old values have allocated and that events still reference
 }
 
 type oldValues struct {

@@ -9,7 +9,7 @@ import (
 
 // Carried is a decoded record, with the set of fields that it reveals.
 type Carried struct {
-	Tick   uint64 // of the snapshot
+	Tick   uint64 // tick of the snapshot
 	ID     state.ID
 	Class  *state.Class
 	leaves []bool
@@ -35,7 +35,7 @@ func (r *Replica) Records(yield func(*packet.Head) bool) {
 	}
 }
 
-// Corrupt replaces the newest version of an object, as a fault would.
+// Corrupt replaces the newest version of an object, to simulate a fault.
 func (r *Replica) Corrupt(o *state.Object, v *codec.Values) {
 	was := o.Hist.Newest()
 	r.restore(o, v, &was)

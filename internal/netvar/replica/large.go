@@ -6,8 +6,8 @@ import (
 )
 
 // ApplyLarge checks a whole record from the stream, and then applies it. After an error the replica
-// is unchanged, and the stream must not be used any more. The record is applied even if later
-// packets were applied before it, because they had no record of its object. The returned id must be
+// is unchanged, and the stream must no longer be used. The record is applied even if later packets
+// were applied before it, because they had no record of its object. The returned id must be
 // acknowledged.
 func (r *Replica) ApplyLarge(record []byte) (id uint64, err error) {
 	in := wire.NewReader(record)
@@ -29,7 +29,7 @@ func (r *Replica) ApplyLarge(record []byte) (id uint64, err error) {
 		return 0, err
 	}
 	r.large = id
-	if tick > r.tick { // as for a packet of this tick: earlier ones must not be applied any more
+	if tick > r.tick { // as for a packet of this tick: earlier packets must no longer be applied
 		r.tick, r.Common, r.arrived, r.verdict = tick, packet.Header{}, 0, DigestNone
 	}
 	for i := range r.staged {

@@ -9,11 +9,11 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// A client bounds the memory that it allocates for a server's state, hostile servers included:
-// objects, their histories, blobs (a shared blob counts once), allocations of live values, and old
-// values of events. Bytes are counted when they are allocated and when they are released. A packet
-// is checked against the bound first, by the most that it may allocate. The exception is a protobuf
-// message: it is decoded once to be checked, and then dropped.
+// A client bounds the memory that it allocates for the state of a server, even of a hostile one:
+// for objects, their histories, blobs (a shared blob counts once), allocations of live values, and
+// old values of events. Bytes are counted when they are allocated and when they are released.
+// Before a packet is applied, the largest amount that it may allocate is checked against the bound.
+// The exception is a protobuf message: it is decoded once for the check, and then dropped.
 
 // MaxStored bounds the bytes that a client keeps for objects: 65 536 objects with 8 versions of 128
 // bytes are 100 MiB. Only a hostile server exceeds that by far.
@@ -94,7 +94,7 @@ func (r *Replica) reserveBlobs(in *wire.BitReader, c *state.Class, v *codec.Valu
 	if o != nil {
 		was = o.Hist.Newest().Blobs
 		if !r.quiet[c.Index()] {
-			size = o.Heap // of the old value
+			size = o.Heap // bytes of the old value
 		}
 	}
 	for i, b := range v.Blobs {
@@ -121,7 +121,7 @@ func (r *Replica) restore(o *state.Object, v, old *codec.Values) {
 }
 
 // release subtracts the memory of an ended object. If told is set, an event refers to the object,
-// and its memory is counted for the event instead.
+// and the memory is counted for the event.
 func (r *Replica) release(o *state.Object, told bool) {
 	versions := historySize(o) // clear empties the history
 	r.stored -= versions + o.Hist.Clear()
@@ -155,9 +155,9 @@ func lengthen[T any](scratch []T, n int) []T {
 
 func last[T any](s []T, n int) []T { return s[len(s)-n : len(s) : len(s)] }
 
-// Forget drops all versions except the newest of each object, for a client that has no room for
-// more and asks for the full state. Deltas from dropped versions are rejected until the full state
-// arrives.
+// Forget drops all versions except the newest of each object, for a client that has reached its
+// memory limit and requests the full state. Deltas from dropped versions are rejected until the
+// full state arrives.
 func (r *Replica) Forget() {
 	r.LookFrom(r.tick)
 	for _, o := range r.objects.Slots {

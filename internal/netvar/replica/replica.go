@@ -28,20 +28,21 @@ type Replica struct {
 	bound  []*state.Class
 	silent []bool // by the same index: changes of the class are not reported
 
-	tick uint64 // newest applied tick, 0 = none
+	tick uint64 // newest applied tick; 0: none
 	near uint64 // approximate tick of the first packet
-	// The header fields shared by the packets of that tick's snapshot; Count 0 = no packet arrived.
+	// The header fields that the packets of that tick's snapshot share. Count 0: no packet has
+	// arrived.
 	Common   packet.Header
 	arrived  uint64 // bit i: packet i of the snapshot is applied
 	large    uint64 // id of the last record applied from the stream
 	verdict  DigestState
 	stored   int            // bytes of all objects: see memory.go
 	most     int            // bound of Size
-	awaited  int            // the most bytes that the packet being checked will allocate
+	awaited  int            // the largest number of bytes that the checked packet may allocate
 	masks    masks          // masks of the readable fields
-	context  packet.Context // of the packet being checked
+	context  packet.Context // context of the checked packet
 	staged   []stagedRecord
-	words    []uint64 // values of the packet being checked
+	words    []uint64 // values of the checked packet
 	blobs    [][]byte
 	texts    []byte // bytes of blobs
 	in       wire.BitReader
@@ -62,13 +63,13 @@ type Replica struct {
 
 // Stats are plain counters of one Replica.
 type Stats struct {
-	Packets        uint64 // applied
-	Discarded      uint64 // of an earlier tick than a packet already applied
-	Repeated       uint64 // applied before
-	Refused        uint64 // Apply returned an error
+	Packets        uint64 // packets that were applied
+	Discarded      uint64 // packets of an earlier tick than an applied packet
+	Repeated       uint64 // packets that were already applied
+	Refused        uint64 // packets for which Apply returned an error
 	Records        uint64
-	Large          uint64 // of those: from the stream
-	Snapshots      uint64 // completely applied
+	Large          uint64 // records from the stream
+	Snapshots      uint64 // snapshots that were applied completely
 	DigestsEqual   uint64
 	DigestsUnequal uint64
 	Teleports      uint64 // changes of a field with the tag teleport, of objects kept for drawing
@@ -83,12 +84,13 @@ func New(t *state.Table) *Replica {
 		drawing: drawing{asked: make([]bool, len(t.Classes())), keeps: make([]bool, len(t.Classes()))}}
 }
 
-// StartAt sets the approximate tick of the server, within 2^31. Packets contain 32 bits of their
-// tick, and the first packet has no earlier one to complete them. The default is a tick below 2^32.
+// StartAt sets the approximate tick of the server, within 2^31. Packets contain only 32 bits of
+// their tick, and for the first packet there is no earlier tick to complete them. The default is a
+// tick below 2^32.
 func (r *Replica) StartAt(tick uint64) { r.near = tick }
 
-// Blind makes the replica acknowledge packets without reading their records, so it has no objects.
-// It is for load tests, which need no second copy of the world.
+// Blind makes the replica acknowledge packets without a read of their records, so it has no
+// objects. It is for load tests, which need no second copy of the world.
 func (r *Replica) Blind() { r.blind = true }
 
 // Tick returns the newest tick applied, or 0.
@@ -101,21 +103,21 @@ func (r *Replica) Stats() *Stats { return &r.stats }
 type Applied struct {
 	Packet, Tick uint64
 	Index, Count int
-	// The packet must be acknowledged. False for a packet older than the newest tick: it was
+	// The packet must be acknowledged. False for a packet before the newest tick, which was
 	// discarded.
 	Ack              bool
 	SnapshotComplete bool // all packets of the snapshot are applied
-	// Reached, of a complete snapshot, is the tick up to which the client now has the state of all
-	// objects, except for lost records still in flight. It may be earlier than that of a snapshot
-	// before.
+	// Reached, for a complete snapshot, is the tick up to which the client now has the state of all
+	// objects, except for lost records that are sent again. It may be lower than in an earlier
+	// snapshot.
 	Reached uint64
-	// AsOf is the tick of the acknowledged state that the packet leads from, 0 if it names none.
-	// The server treats packets up to it as lost if they are not acknowledged, and sends their
-	// contents again.
+	// AsOf is the tick of the acknowledged state on which the packet is based, or 0 if it has none.
+	// The server treats unacknowledged packets up to this tick as lost, and sends their contents
+	// again.
 	AsOf uint64
 	// Total is the number of objects that a joining client has to load, and Left the number of them
 	// that have not arrived with this complete snapshot. Total is 0 once the server has the
-	// acknowledgements of all.
+	// acknowledgements of all objects.
 	Left, Total int
 }
 
@@ -172,14 +174,14 @@ func (r *Replica) Apply(data []byte) (Applied, error) {
 type stagedRecord struct {
 	packet.Head
 	class  *state.Class
-	object *state.Object // the object to update or end; nil: a new one, or none to end
+	object *state.Object // the object to update or end; nil: a new object, or no object to end
 	values codec.Values
-	base   int    // of a delta: index of the object's version that it leads from
+	base   int    // of a delta: index of the object's version on which it is based
 	mask   []byte // of a full record: readable leaves, empty if all; aliases the scratch
 }
 
-// check decodes records into r.staged, until there is one more than most. Slots increase within a
-// packet, so no record depends on another one of it.
+// check decodes records into r.staged, until there are more than most. Slots increase within a
+// packet, so no record depends on another record of the packet.
 func (r *Replica) check(bits wire.BitReader, tick uint64, most int) error {
 	in := &r.in
 	*in = bits
@@ -202,8 +204,8 @@ func (r *Replica) check(bits wire.BitReader, tick uint64, most int) error {
 	return in.Err()
 }
 
-// next returns the next element of r.staged, without values. Records are decoded in place: copying
-// them costs more than decoding.
+// next returns the next element of r.staged, without values. Records are decoded in place, because
+// a copy costs more than the decoding.
 func (r *Replica) next() *stagedRecord {
 	if len(r.staged) == cap(r.staged) {
 		r.staged = append(r.staged, stagedRecord{})
@@ -245,7 +247,7 @@ func (r *Replica) checkDelta(in *wire.BitReader, s *stagedRecord) {
 	copy(s.values.Blobs, o.Hist.BlobsOf(i))
 	var t codec.Trend
 	if x := &r.context; s.Base == 0 && x.TrendFrom < x.AsOf {
-		if i = o.Hist.Floor(x.TrendFrom, o.Changed()); i >= 0 { // otherwise it did not exist then
+		if i = o.Hist.Floor(x.TrendFrom, o.Changed()); i >= 0 { // otherwise it did not exist at that tick
 			t = codec.Trend{Older: codec.Values{Words: o.Hist.Words(i)}, Took: x.AsOf - x.TrendFrom, Ahead: s.Version - x.AsOf}
 			if i = o.Hist.Floor(x.Origin().Oldest(), o.Changed()); x.Bent && i >= 0 {
 				t.Bent, t.Oldest.Words = true, o.Hist.Words(i)
@@ -267,7 +269,7 @@ func (r *Replica) checkFull(in *wire.BitReader, s *stagedRecord) {
 	case s.Life < o.Life:
 		in.Fail(ErrOrder)
 		return
-	case s.Life > o.Life: // the despawn was missed
+	case s.Life > o.Life: // the client missed the despawn
 		s.object = nil
 	case s.class != o.WireClass() || state.MakeID(s.Slot, s.Gen) != o.ID():
 		in.Fail(packet.ErrRecord)
@@ -340,7 +342,7 @@ func (r *Replica) despawn(o *state.Object, tick uint64) {
 
 func (r *Replica) spawn(s *stagedRecord) {
 	if old := r.objects.At(s.Slot); old != nil {
-		r.despawn(old, s.Life) // it existed at most until then
+		r.despawn(old, s.Life) // the old object existed at most until then
 	}
 	c := s.class
 	o := state.NewObject(state.MakeID(s.Slot, s.Gen), c, newValue(c), c.Owner(&s.values))

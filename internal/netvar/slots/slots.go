@@ -13,7 +13,7 @@ import (
 	"github.com/netloop/netloop/internal/netvar/state"
 )
 
-// A client receives the ids of the objects that it has. The ids must reveal neither the existence
+// A client receives the ids of the objects that it has. These ids must reveal neither the existence
 // nor the number of other objects. So there are two kinds of blocks of 64 slots:
 //
 //	open    for objects that all clients have from their spawn on. The slot that was freed last
@@ -25,16 +25,18 @@ import (
 //	        closed, which means never used: an unseen slot does not imply a hidden object.
 //
 // The blocks of each kind have fixed places, so ids of one kind do not reveal the size of the
-// other. Another veiled block is opened when a random share of the slots is used, so the highest
-// slot that a client sees bounds the number of veiled objects only roughly: see docs/adr/0059.
+// other. Another veiled block is opened when a random share of the veiled slots is used, so the
+// highest slot that a client sees gives only a rough bound on the number of veiled objects: see
+// docs/adr/0059.
 const (
-	// BlocksPer is the number of blocks of which one is of the less frequent kind: a veiled one, or
-	// in a world with a space an open one. Each slot takes an entry of each peer, used or not.
+	// BlocksPer is the number of blocks of which one is of the less frequent kind: a veiled block,
+	// or in a world with a space an open block. Each slot takes an entry in each peer, even if it
+	// is not used.
 	BlocksPer = 4
 	// mostClosed bounds the closed slots of a veiled block.
 	mostClosed = 15
-	// opaqueBits is the size of the first generations of a veiled slot, each of which is used once.
-	// On the wire it takes 23 bits more than generation 1.
+	// opaqueBits is the size, in bits, of the first generations of a veiled slot, each of which is
+	// used once. On the wire such a generation takes 23 bits more than generation 1.
 	opaqueBits = 16
 )
 
@@ -76,9 +78,9 @@ func (s *Allocator) slot(veiled bool) int {
 	return s.openSlot()
 }
 
-// Give allocates an id of a veiled or an open slot, or of any free slot if that kind is used up.
-// The first call fixes spaces, which is whether the world has a space. The caller checks Full
-// first.
+// Give allocates an id of a veiled or an open slot, or of any free slot if no slot of that kind is
+// free. spaces reports whether the world has a space; its value in the first call is used for all
+// calls. The caller checks Full first.
 func (s *Allocator) Give(veiled, spaces bool) state.ID {
 	if s.next == 0 && len(s.blocks) == 0 {
 		s.spaces = spaces
@@ -178,15 +180,15 @@ func (s *Allocator) openBlock() bool {
 	s.blocks = append(s.blocks, k)
 	closed := s.random.IntN(mostClosed + 1)
 	for range closed {
-		s.closed.Add(k<<6 + s.random.IntN(64)) // the same slot may be drawn twice
+		s.closed.Add(k<<6 + s.random.IntN(64)) // the same slot may be selected twice
 	}
 	s.usable += 64 - bits.OnesCount64(s.closed.Word(k))
 	s.spare = s.usable/8 + s.random.IntN(s.usable*3/8)
 	return true
 }
 
-// opaque returns the generation of the n-th object of a veiled slot. All generations of a slot
-// differ.
+// opaque returns the generation of the n-th object of a veiled slot. All generations of a slot are
+// different.
 func (s *Allocator) opaque(slot int, n uint32) uint32 {
 	half := opaqueBits / 2
 	if n >= 1<<opaqueBits {
@@ -194,7 +196,8 @@ func (s *Allocator) opaque(slot int, n uint32) uint32 {
 	}
 	for {
 		n = s.permute(uint32(slot), n, half)
-		// 0 is invalid, and numbers of the first size are used up before the second
+		// 0 is invalid, and the numbers of the first size are all used before those of the second
+		// size
 		if half == 16 && n >= 1<<opaqueBits || half < 16 && n > 0 {
 			return n
 		}

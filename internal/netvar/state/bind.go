@@ -7,9 +7,9 @@ import (
 )
 
 // BindClass returns the client's binding of a class of the server, with the server's name and
-// layout and the live values of own. If own is nil, this side does not declare the class: its
-// objects are stored, because records and digests count them, but are not visible to the game. If a
-// field has another type on this side, the error is a *codec.Mismatch.
+// layout and the live values of own. If own is nil, the client does not declare the class: its
+// objects are stored, because records and digests include them, but are not visible to the game. If
+// a field has another type on the client, the error is a *codec.Mismatch.
 func BindClass(name string, own *Class, layout codec.Type, budget *codec.Budget) (*Class, error) {
 	t, e := reflect.TypeFor[nobody](), []codec.Encodings(nil)
 	if own != nil {
@@ -26,7 +26,7 @@ func BindClass(name string, own *Class, layout codec.Type, budget *codec.Budget)
 	return c, nil
 }
 
-// nobody is the type of live values of undeclared classes. No game can name it.
+// nobody is the type of live values of undeclared classes. A game cannot name this type.
 type nobody struct{}
 
 // Shows reports whether two values differ on this side: in the owner, or in a field that both sides

@@ -21,10 +21,10 @@ type Class struct {
 
 	fieldWeights []uint32 // by leaf, fixed-point numbers; nil if all are 1: see ChangedWeight
 
-	onMap [2]string // leaves with the position on a map; empty without
+	onMap [2]string // leaves with the position on a map; empty: no map
 
 	own     *Class // this side's declaration: itself, unless the class is bound (BindClass)
-	Unknown bool   // this side does not declare it
+	Unknown bool   // this side does not declare the class
 }
 
 // NewClass compiles struct type t. It rejects misplaced tags, too many read rules, and a class with
@@ -61,7 +61,7 @@ func newClass(name string, p *codec.Plan) *Class {
 	return c
 }
 
-// Name returns the name that the class was declared with.
+// Name returns the declared name of the class.
 func (c *Class) Name() string { return c.name }
 
 // Index returns the position in the table, which is the class number on the wire.
@@ -108,7 +108,7 @@ func (c *Class) appendFull(dst []byte, v *codec.Values) []byte {
 type Table struct{ classes []*Class }
 
 // NewTable numbers the classes in the order given. It panics if a class is nil, has the name of
-// another, or has another number in an earlier table. These are mistakes in the schema that no
+// another, or has another number in an earlier table. These are mistakes in the schema, which no
 // client could correct.
 func NewTable(classes ...*Class) *Table {
 	names := make(map[string]bool, len(classes))

@@ -9,7 +9,7 @@ import (
 // Leaves returns the number of leaves, the values that change individually.
 func (c *Class) Leaves() int { return c.plan.Leaves() }
 
-// FieldName returns the name of field i: 0 is the owner, and i the leaf i-1. SpentOnFields has the
+// FieldName returns the name of field i: 0 is the owner, and i is leaf i-1. SpentOnFields uses the
 // same numbers.
 func (c *Class) FieldName(i int) string {
 	if i == 0 {
@@ -30,8 +30,8 @@ func (c *Class) FieldsNamed(name string) (fields []int) {
 	return fields
 }
 
-// LastChanged returns which of the fields was changed last; of several the first, and the owner
-// only if none of the others was changed in its tick.
+// LastChanged returns the field that was changed last. If several were changed in that tick, it
+// returns the first of them, and the owner only if it is the only one.
 func (o *Object) LastChanged(fields []int) int {
 	return slices.MaxFunc(fields, func(a, b int) int {
 		return cmp.Or(cmp.Compare(o.Fields[a], o.Fields[b]), cmp.Compare(min(a, 1), min(b, 1)))

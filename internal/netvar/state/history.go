@@ -7,12 +7,12 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 )
 
-// Horizon is the number of ticks for which an object keeps its versions: 2 s at 60 Hz, longer than
-// any round trip for which deltas are worthwhile.
+// Horizon is the number of ticks for which an object keeps its versions: 2 s at 60 Hz. For longer
+// round trips, deltas are not worthwhile.
 const Horizon = 128
 
 // maxVersions is the capacity of a history: one version per tick of the horizon, the newest older
-// one, and the new version before the oldest is dropped.
+// version, and the new version before the oldest version is dropped.
 const maxVersions = Horizon + 2
 
 // FirstCapacity is the capacity of a history's first array, in versions.
@@ -20,7 +20,7 @@ const FirstCapacity = 3
 
 // MaxHistory bounds the bytes of the versions that a server keeps of one object: the whole horizon
 // for numbers, and a second and a half for a list of 4 kB that changes in every tick. A dropped
-// version is no baseline any more, so a client that lags further behind is sent a full record.
+// version is no longer a baseline, so a client that lags further behind is sent a full record.
 const MaxHistory = 384 << 10
 
 // History stores the versions of one object, oldest first, in a contiguous part of an array.
@@ -73,8 +73,8 @@ func (h *History) Values(i int) codec.Values {
 func (h *History) Newest() codec.Values { return h.Values(int(h.n) - 1) }
 
 // Find returns the index of the version of exactly this tick, or -1; newest is the tick of the
-// newest version. The search starts at the position for an object with a version of every tick,
-// which is a lower bound: baselines are recent, so it is mostly short.
+// newest version. The search starts at the position of the tick in a history with a version for
+// every tick, which is a lower bound. Baselines are recent, so the search is usually short.
 func (h *History) Find(tick, newest uint64) int {
 	last := int(h.n) - 1
 	if last < 0 || tick > newest {
@@ -90,9 +90,9 @@ func (h *History) Find(tick, newest uint64) int {
 	return i
 }
 
-// Floor returns the index of the version that was the newest at a tick, or -1 if it is dropped. It
-// is the right version also for a client that may read only some of the fields. The search starts
-// at the same position as in Find.
+// Floor returns the index of the version that was the newest at a tick, or -1 if that version was
+// dropped. It is also the right version for a client that may read only some of the fields. The
+// search starts at the same position as in Find.
 func (h *History) Floor(tick, newest uint64) int {
 	last := int(h.n) - 1
 	if last < 0 || tick >= newest {
@@ -111,9 +111,9 @@ func (h *History) Floor(tick, newest uint64) int {
 	return i
 }
 
-// Fit drops the oldest versions until the others have at most so many bytes, but never the newest.
-// A shared blob counts once. Only servers call it: a client stores the versions that it was sent,
-// and bounds them separately.
+// Fit drops the oldest versions until the others have at most the given number of bytes. It never
+// drops the newest version. A shared blob counts once. Only servers call it: a client stores the
+// versions that it was sent, and bounds them separately.
 func (h *History) Fit(most int) {
 	size := 0
 	for i := int(h.n) - 1; i >= 0; i-- {
@@ -134,8 +134,8 @@ func (h *History) Fit(most int) {
 // Capacity returns the number of versions that the array has room for.
 func (h *History) Capacity() int { return int(h.room) }
 
-// Draft returns the words of the next version. The caller fills them and calls commit, which saves
-// a copy and cache misses. A draft without commit has no effect.
+// Draft returns the words of the next version. The caller writes the words and calls Commit, which
+// saves a copy and cache misses. A draft without Commit has no effect.
 func (h *History) Draft() []uint64 {
 	if h.first+h.n == h.room {
 		h.makeRoom()
@@ -154,11 +154,11 @@ func (h *History) Push(tick uint64, v *codec.Values) (grown int) {
 
 // Commit turns the draft, with copies of these blobs, into the version of tick, which must be later
 // than all others. Then it drops the versions that are Horizon ticks or more older than tick,
-// except the newest of those. It returns the growth of the blobs in bytes.
+// except the newest of these. It returns the growth of the blobs in bytes.
 //
-// Server and client drop versions by the ticks of versions only, never by the current tick. The
-// client's versions are a subset of the server's, with none later. So the client still has each
-// version that it once had and the server still has. The server may drop more: see Fit.
+// Server and client drop versions by the ticks of versions, never by the current tick. The client's
+// versions are a subset of the server's versions, without later ones. So if the server still has a
+// version that the client once had, the client still has it too. The server may drop more: see Fit.
 func (h *History) Commit(tick uint64, blobs [][]byte) (grown int) {
 	last := int(h.n)
 	h.n++
@@ -173,9 +173,9 @@ func (h *History) Commit(tick uint64, blobs [][]byte) (grown int) {
 	return grown
 }
 
-// second returns the tick of version 1, the second oldest, or an earlier tick if no version is to
-// be dropped. It reads version 1 only if necessary: if an object changes in every tick the result
-// can be computed, and old versions are seldom in the cache.
+// second returns the tick of version 1, the second oldest version, or an earlier tick if no version
+// has to be dropped. It reads version 1 only if necessary: if an object changes in every tick the
+// result can be computed, and old versions are seldom in the cache.
 func (h *History) second(newest uint64) uint64 {
 	if next := h.oldest + 1; next+Horizon > newest || newest-h.oldest == uint64(h.n)-1 {
 		return next
@@ -197,7 +197,7 @@ func (h *History) ReplaceNewest(v *codec.Values) (grown int) {
 }
 
 // fillBlobs sets the blobs of version i and returns the bytes of new ones. Stored blobs are
-// immutable, so a blob that equals that of the version before is shared instead of copied.
+// immutable, so a blob that is equal to the blob of the previous version is shared and not copied.
 func (h *History) fillBlobs(i int, blobs [][]byte) (size int) {
 	to := h.BlobsOf(i)
 	for j, b := range blobs {
@@ -255,7 +255,7 @@ func (h *History) makeRoom() {
 	h.Resize(h.larger())
 }
 
-// Resize moves the versions to a new array with room for so many.
+// Resize moves the versions to a new array with room for size versions.
 func (h *History) Resize(size int) {
 	end, nb := int(h.first+h.n), int(h.nb)
 	data, blobs := h.data, h.blobs

@@ -11,10 +11,11 @@ import (
 // A client draws the state of a slightly earlier moment, between two snapshots that it has
 // completely. The state of an object at a snapshot is its newest version that is not later. An
 // unmoved object has the same version at both, and an object that begins to move leaves its place
-// at the snapshot before its first move. The times of sending do not matter. A server has the same
-// versions, so from the same two ticks it computes the state that the client has drawn.
+// at the snapshot before its first move. The times at which versions were sent do not matter. A
+// server has the same versions, so from the same two ticks it computes the state that the client
+// has drawn.
 //
-// For that a replica keeps the versions back to the moment that is drawn, and ended objects until
+// To draw the past, a replica keeps the versions from the drawn moment on, and ended objects until
 // their end is drawn. Both count as stored memory (replica/memory.go).
 
 // Moment is a point in time between two snapshots: their ticks, and the fraction of the way from
@@ -36,10 +37,10 @@ func (m *Moment) before(tick uint64) bool {
 type seen struct {
 	from, to int
 	alpha    float64
-	lost     bool // the version of that time is dropped, and from is a later one
+	lost     bool // the version of that time was dropped, and from is a later version
 }
 
-// shown returns the index of the version from which the fields are drawn that are not interpolated.
+// shown returns the index of the version from which fields without interpolation are drawn.
 func (s *seen) shown() int {
 	if s.alpha < 1 {
 		return s.from
@@ -52,10 +53,10 @@ func (o *Object) at(m *Moment, s *seen) bool {
 	if o.Hist.Len() == 0 || m.before(o.Born) || o.Ended != 0 && !m.before(o.Ended) {
 		return false
 	}
-	// The oldest version that is left replaces dropped ones.
+	// The oldest remaining version replaces dropped versions.
 	from := o.Hist.Floor(m.From, o.changed)
 	*s = seen{from: max(from, 0), alpha: m.Alpha, lost: from < 0 && o.Born <= m.From}
-	for s.to = s.from; s.to+1 < o.Hist.Len() && o.Hist.Tick(s.to+1) <= m.To; { // mostly once
+	for s.to = s.from; s.to+1 < o.Hist.Len() && o.Hist.Tick(s.to+1) <= m.To; { // usually once
 		s.to++
 	}
 	switch {
@@ -69,7 +70,7 @@ func (o *Object) at(m *Moment, s *seen) bool {
 	return true
 }
 
-// between interpolates the numbers into a struct that holds those of version held.
+// between interpolates the numbers into a struct that has the numbers of version held.
 func (o *Object) between(s *seen, held int, v unsafe.Pointer) {
 	plan, t := o.Plan(), s.alpha
 	if plan.HasTeleports() {
@@ -94,7 +95,7 @@ type Drawing struct {
 }
 
 // Begin prepares o at a moment, with the newest value as the base. It reports false if o did not
-// exist then.
+// exist at the moment.
 func (d *Drawing) Begin(o *Object, m *Moment) bool {
 	if !o.at(m, &d.seen) {
 		return false
@@ -103,8 +104,8 @@ func (d *Drawing) Begin(o *Object, m *Moment) bool {
 	return true
 }
 
-// Past returns the version that the base must be of, if the newest value cannot be the base: it has
-// other strings, slices and the like.
+// Past returns the version for the base if the newest value cannot be the base, because it has
+// other strings, slices or similar values.
 func (d *Drawing) Past() (version int, ok bool) {
 	k := d.seen.shown()
 	return k, !d.o.sameBlobs(k)
@@ -122,7 +123,7 @@ func (d *Drawing) Write(v unsafe.Pointer) {
 	d.o.between(&d.seen, d.held, v)
 }
 
-// sameBlobs reports whether version i has the blobs of the newest one.
+// sameBlobs reports whether version i has the blobs of the newest version.
 func (o *Object) sameBlobs(i int) bool {
 	return slices.EqualFunc(o.Hist.BlobsOf(i), o.Hist.Newest().Blobs, bytes.Equal)
 }

@@ -21,11 +21,11 @@ type Object struct {
 	serial   uint64 // order of spawning: an iteration skips objects spawned during it
 	Heap     int    // on a client: bytes allocated by the live value
 	alive    bool
-	Shown    bool // on a client, for package client: it was drawn as an object of another owner
+	Shown    bool // on a client, for package client: it was drawn with another owner
 
 	began []uint64 // on a server, by rule: tick since which the oldest version has its values
 
-	Born uint64 // tick of the first version; on a client that of the lifetime
+	Born uint64 // tick of the first version; on a client, of the lifetime
 
 	// On a client, for drawing: see moment.go.
 	Remasked uint64 // version of the record that changed the readable fields
@@ -40,7 +40,7 @@ type Object struct {
 	Asking   bool     // its audience is being called
 	Recheck  bool     // the next capture asks its audience
 	Fields   []uint64 // tick of the last change: owner, then each leaf
-	Compared uint64   // the last capture that compared it
+	Compared uint64   // the last capture that compared the object
 
 	// For digests, on both sides.
 	hash   uint64 // of the readable fields of a version: on a server of all fields
@@ -79,8 +79,8 @@ func (o *Object) Alive() bool { return o.alive }
 // SetAlive sets the result of Alive, for an object that is in no Set.
 func (o *Object) SetAlive(alive bool) { o.alive = alive }
 
-// Changed returns the server tick of the value: the newest capture that found a change, or the tick
-// of the spawn before the first capture.
+// Changed returns the server tick of the value: the tick of the newest capture with a change or,
+// before the first capture, of the spawn.
 func (o *Object) Changed() uint64 { return o.changed }
 
 // SetChanged sets the tick of the newest version.

@@ -2,9 +2,9 @@ package state
 
 import "slices"
 
-// owners maps each owner to the sorted slots of its living objects. It has lists instead of
-// bitsets, so that a server cannot make a client allocate more than its objects need: with a bitset
-// each, 65 536 owners would take hundreds of megabytes.
+// owners maps each owner to the sorted slots of its living objects. It has lists and not bitsets,
+// so that a server cannot make a client allocate more memory than its objects need: 65 536 owners
+// with a bitset each would take hundreds of megabytes.
 type owners map[uint64][]uint32
 
 func (b owners) add(owner uint64, slot int) {

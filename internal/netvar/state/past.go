@@ -7,18 +7,18 @@ import (
 	"unsafe"
 )
 
-// A server can look up the state that a client saw at the time of an action: see Moment.
+// A server can look up the state that a client saw when it acted: see Moment.
 
 // Original reports whether the object belongs to a server.
 func (o *Object) Original() bool { return o.Fields != nil }
 
-// At returns o at a moment. It reports false if o did not exist then, or if the versions of that
-// time are dropped. Without strings, lists and messages in the class, the base of the drawing is
-// nil, which means the zero struct. With them, At allocates once for each changed one. The drawing
-// is valid until the next capture.
+// At returns o at a moment. It reports false if o did not exist at the moment, or if the versions
+// of that time were dropped. If the class has no strings, lists and messages, the base of the
+// drawing is nil, which means the zero struct. Otherwise At allocates memory once for each change
+// of such a value. The drawing is valid until the next capture.
 //
-// A client that shows the same moment sees the same state, as far as its records have arrived: an
-// object with a delayed record is older there.
+// A client that shows the same moment sees the same state, if the records have arrived: an object
+// with a delayed record is older on the client.
 func (o *Object) At(m Moment) (d Drawing, ok bool) {
 	if !o.at(&m, &d.seen) || d.seen.lost {
 		return Drawing{}, false

@@ -145,7 +145,7 @@ func (c *Class) CheckMask(in *wire.BitReader, v *codec.Values, mask []byte) {
 
 var NoMask [(codec.MaxLeaves + 7) / 8]byte
 
-// looksSame reports whether two versions are equal without the withheld fields.
+// looksSame reports whether two versions are equal in all fields that are not withheld.
 func (c *Class) looksSame(h *History, i, j int, withheld Rules) bool {
 	a, b := h.Values(i), h.Values(j)
 	if c.Owner(&a) != c.Owner(&b) {

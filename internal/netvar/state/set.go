@@ -16,7 +16,8 @@ type Store interface {
 	// Len returns the number of objects that All yields.
 	Len(*Class) int
 	// Owned iterates likewise over the living objects of an owner, which is not 0, of all classes.
-	// If an object changes its owner meanwhile, its owner when the iteration reaches it counts.
+	// If an object changes its owner meanwhile, the iteration uses its owner at the time when it
+	// reaches the object.
 	Owned(owner uint64) iter.Seq[*Object]
 }
 
@@ -55,7 +56,7 @@ func (s *Set) At(slot int) *Object {
 // Count returns the number of living objects of a class.
 func (s *Set) Count(c *Class) int { return s.classes[c.index].Count() }
 
-// End removes the object from iterations; its slot remains occupied.
+// End removes the object from iterations. Its slot remains taken.
 func (s *Set) End(o *Object) {
 	o.alive = false
 	s.classes[o.class.index].Remove(o.Slot())

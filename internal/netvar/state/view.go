@@ -1,14 +1,14 @@
 package state
 
-// View is the readable part of an object for a client, and since when. The zero view is all fields
-// since the lifetime began.
+// View is the set of fields of an object that a client may read, and the tick from which it may.
+// The zero view has all fields since the start of the lifetime.
 type View struct {
 	Since    uint64 // tick of the last change of the view within the lifetime, 0 = none
 	Withheld Rules
 }
 
-// Version returns the tick of the newest change in the view, and at least the tick at which the
-// view changed: versions never decrease within a lifetime.
+// Version returns the tick of the newest change in the view, or the tick at which the view changed
+// if that is later, so that versions never decrease within a lifetime.
 func (v View) Version(o *Object) uint64 {
 	if v.Withheld == 0 {
 		return max(v.Since, o.changed)
@@ -22,8 +22,8 @@ func (v View) Version(o *Object) uint64 {
 	return newest
 }
 
-// AsOf returns the version that the view had at a tick, or 0 if it cannot be derived any more.
-// Versions with equal readable fields count as one, and the first of them may be dropped.
+// AsOf returns the version that the view had at a tick, or 0 if it can no longer be derived.
+// Versions with equal readable fields count as one version, even if the first of them was dropped.
 func (v View) AsOf(o *Object, tick uint64) uint64 {
 	if tick < v.Since {
 		return 0
@@ -50,7 +50,7 @@ func (v View) AsOf(o *Object, tick uint64) uint64 {
 }
 
 // NoteDropped compares the versions that the capture of a tick is about to drop with their
-// successors. It updates began, the tick since which the oldest kept version has its values.
+// successors. It updates began, the tick from which the oldest kept version has its values.
 func (o *Object) NoteDropped(tick uint64) {
 	if o.Published() && o.Hist.oldest+Horizon < tick { // small, so that the compiler inlines it
 		o.noteDropped(tick)
@@ -78,8 +78,8 @@ func (o *Object) noteDropped(tick uint64) {
 	}
 }
 
-// oldest returns the tick since which the readable fields have the values of the oldest kept
-// version. Changes of other fields do not count, so they do not drop a baseline of the client.
+// oldest returns the tick from which the readable fields have the values of the oldest kept
+// version. Changes of other fields are ignored, so they do not drop a baseline of the client.
 func (o *Object) oldest(withheld Rules) (tick uint64) {
 	if o.began == nil {
 		return o.Born
@@ -93,8 +93,8 @@ func (o *Object) oldest(withheld Rules) (tick uint64) {
 }
 
 // Floor returns the index of the version that was the newest at a tick, as History.Floor does. If
-// that is dropped, it is the oldest kept version, provided that its readable fields are the same
-// since the tick.
+// that version was dropped, it returns the index of the oldest kept version, provided that its
+// readable fields have not changed since the tick.
 func (o *Object) Floor(tick uint64, withheld Rules) int {
 	i := o.Hist.Floor(tick, o.changed)
 	if i < 0 && withheld != 0 && !o.Hist.Evicted && tick >= o.oldest(withheld) {

@@ -18,9 +18,10 @@ func FixedWeight(weight float64) uint32 {
 
 // A field may have a weight (`net:"weight=4"`). Under a shortage the field weight of an object is
 // the largest weight of the fields that have changed since the version that the client has
-// acknowledged. A change therefore counts until it is acknowledged, whether it is in flight or not.
-// A reverted change counts too, because the client may have the value in between. A field that the
-// client may not read never counts: the time of a record would reveal that the field has changed.
+// acknowledged. A change therefore counts until it is acknowledged, even while it is in flight. A
+// reverted change counts too, because the client may have the intermediate value. A field that the
+// client may not read never counts, because the time of a record would reveal that the field has
+// changed.
 
 // setFieldWeights stores the weights of the tags; nil if no field has one, as in most classes.
 func (c *Class) setFieldWeights() {
@@ -33,11 +34,11 @@ func (c *Class) setFieldWeights() {
 func (c *Class) HasFieldWeights() bool { return c.fieldWeights != nil }
 
 // ChangedWeight returns the largest weight of the readable fields that have changed since version
-// base. If base is 0, all fields count as changed. A change of owner has weight 1. So has an object
-// without changed fields: its existence is the change.
+// base. If base is 0, all fields count as changed. A change of owner has weight 1, and so has an
+// object without changed fields.
 //
-// The result does not depend on whether the history still has the version. Without it the record is
-// a full one, but the client lacks the same fields as before. If a full record counted as a change
+// The result does not depend on whether the history still has the version. Without the version the
+// record is a full one, but the client lacks the same fields. If a full record counted as a change
 // of all fields, an object that changes all the time would get the highest priority as soon as its
 // baseline is Horizon ticks old.
 func (o *Object) ChangedWeight(base uint64, withheld Rules) uint32 {
