@@ -10,25 +10,25 @@ import (
 var errAcks = errors.New("transport: malformed acknowledgement ranges")
 
 // maxAckRuns is the number of runs that encode MaxAckRanges ranges: one run of acknowledged ids for
-// each range, and one of missing ids between each two.
+// each range, and one run of missing ids between two ranges.
 const maxAckRuns = 2*MaxAckRanges - 1
 
 // maxAckField bounds the encoded field: two tags with lengths, the newest id, and runs of at most 2
 // bytes each.
 const maxAckField = 3 + 11 + 3 + 2*maxAckRuns
 
-// recent is the set of numbers that were seen, among the newest number and the AckWindow-1 below
-// it: a ring with one bit per number.
+// recent is the set of seen numbers among the newest number and the AckWindow-1 numbers below it: a
+// ring with one bit per number.
 type recent struct {
 	newest uint64
 	bits   [AckWindow / 64]uint64
 }
 
-// recent holds packet ids and datagram numbers alike: this line compiles only if AckWindow and
+// recent is used for packet ids and for datagram numbers: this line compiles only if AckWindow and
 // DuplicateWindow are equal.
 var _ [AckWindow]struct{} = [DuplicateWindow]struct{}{}
 
-// raise makes a higher number the newest, and clears the bits of the numbers above the old newest.
+// raise makes a higher number the newest number, and clears the bits of the numbers in between.
 func (r *recent) raise(number uint64) {
 	if number-r.newest >= AckWindow {
 		clear(r.bits[:])
@@ -69,8 +69,8 @@ func (a *ackSet) add(id uint64) bool {
 	return a.mark(id)
 }
 
-// run returns how many consecutive ids, from id downwards, are in the set, or with in = false are
-// not in it; at most limit.
+// run returns the number of consecutive ids, from id downwards, that are in the set, or that are
+// not in it if in is false. The result is at most limit.
 func (a *ackSet) run(id uint64, in bool, limit int) int {
 	n := 0
 	for n < limit {
@@ -90,7 +90,7 @@ func (a *ackSet) run(id uint64, in bool, limit int) int {
 }
 
 // appendField appends the set as the datagram's field, newest ids first, unless it is empty. Ranges
-// beyond MaxAckRanges are left out: earlier datagrams have sent them many times.
+// after the first MaxAckRanges are left out, because earlier datagrams have sent them many times.
 func (a *ackSet) appendField(dst []byte) []byte {
 	if !a.any {
 		return dst
@@ -109,7 +109,7 @@ func (a *ackSet) appendField(dst []byte) []byte {
 		id -= uint64(k)
 		in = !in
 	}
-	if n%2 == 0 { // The last run is of missing ids: it is not needed.
+	if n%2 == 0 { // The last run has missing ids and is not needed.
 		n--
 		size -= protowire.SizeVarint(uint64(runs[n])) //nolint:gosec // There is at least one.
 	}
@@ -179,8 +179,8 @@ func (d *dupWindow) begin(first uint64) {
 	}
 }
 
-// check adds a datagram number and reports whether it is new; if not, it returns the reason to drop
-// the datagram.
+// check adds a datagram number and reports whether it is new; if the number is not new, it returns
+// the reason to drop the datagram.
 func (d *dupWindow) check(number uint64) (Drop, bool) {
 	switch {
 	case number > d.newest:

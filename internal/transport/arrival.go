@@ -23,9 +23,9 @@ const (
 	EpochMoved
 	// OverloadChanged carries the server's level of overload (client).
 	OverloadChanged
-	// DigestRequest asks for digests in the next Value snapshots (server).
+	// DigestRequest is a request for digests in the next Value snapshots (server).
 	DigestRequest
-	// FullStateRequest asks for the full state (server).
+	// FullStateRequest is a request for the full state (server).
 	FullStateRequest
 	// Record carries, in State, one state record that was received on the stream (client).
 	Record
@@ -33,7 +33,7 @@ const (
 	// (server).
 	RecordsApplied
 	// Discarded counts discarded data: empty frames, unknown kinds, unreadable messages. Value is
-	// the number of messages as which the data is charged to the session (server).
+	// the number of messages that the data counts against the limits of the session (server).
 	Discarded
 	// TimeScaleChanged carries the new scale of scaled time (client).
 	TimeScaleChanged
@@ -73,8 +73,8 @@ type Arrival struct {
 	Decoded any // returned by SessionConfig.Decode: the message; for Joined the owner's own value
 	// Acks is valid until the next swap of its inbox.
 	Acks []Range
-	// State is one packet or record. The receiver owns it, except for Inputs, where it is valid as
-	// long as Acks.
+	// State is one packet or record. The receiver owns it. For Inputs, it is only valid as long as
+	// Acks.
 	State []byte
 	T     [4]time.Duration // client sent, server received, server sent, client received
 	Epoch Epoch
@@ -92,10 +92,10 @@ type Arrival struct {
 	Held int
 }
 
-// InputStatus reports which inputs of a client were received: that of the fixed step Newest, and,
-// for each bit n set in Before, that of step Newest - 1 - n. Early is the time from the arrival of
-// Newest's input to its deadline, Missed the number of steps that ran without their input.
-// Generation is the generation of the inputs.
+// InputStatus reports which inputs of a client were received: the input of the fixed step Newest,
+// and for each bit n that is set in Before, the input of step Newest - 1 - n. Early is the time
+// from the arrival of Newest's input to its deadline, Missed the number of steps that ran without
+// their input. Generation is the generation of the inputs.
 type InputStatus struct {
 	Newest     uint64
 	Before     uint16
@@ -113,15 +113,15 @@ type Epoch struct {
 	At   time.Duration
 }
 
-// Overload is the degradation of a server that cannot keep up: package overload names the levels, 0
-// is none. A snapshot is sent every SendEvery ticks.
+// Overload is the overload level of a server: package overload names the levels; 0 is none. A
+// snapshot is sent every SendEvery ticks.
 type Overload struct {
 	Level     uint8
 	SendEvery uint32
 }
 
-// TimeScale sets the speed of scaled time to Num/Den of game time, from Tick on, where scaled time
-// is At and Fraction/2⁶⁴ ns.
+// TimeScale sets the speed of scaled time to Num/Den of game time, from Tick on. At Tick, scaled
+// time is At plus Fraction/2⁶⁴ ns.
 type TimeScale struct {
 	Num, Den uint64
 	Tick     uint64
@@ -136,7 +136,7 @@ type Message struct {
 	Call     uint64 // 0: one-way
 	Reply    bool
 	Code     uint32 // of an answer without a result: the reason
-	Text     string // of an answer without a result: the reason in words
+	Text     string // of an answer without a result: the reason as a text
 	Reliable bool
 	Payload  []byte
 	Tick     uint64 // to a client: deliver when the state has reached this tick; 0: at once

@@ -1,10 +1,10 @@
 package transport
 
-// Backlog keeps reliable messages until the peer confirms them, so that they survive the end of a
-// connection: the next connection sends the unconfirmed ones first. Messages are numbered from 1
-// over all connections of a client, in each direction; the numbers are not sent, because a stream
-// is complete and ordered. A Backlog belongs to the goroutine of the sessions' owner, and is passed
-// from session to session.
+// Backlog stores reliable messages until the peer confirms them, so that the end of a connection
+// does not lose them: the next connection first sends the unconfirmed messages. Messages are
+// numbered from 1 over all connections of a client, in each direction; the numbers are not sent,
+// because a stream is complete and ordered. A Backlog belongs to the goroutine of the sessions'
+// owner, and is passed from session to session.
 type Backlog struct {
 	kept      byteQueue // encoded frames, oldest first
 	confirmed uint64    // number of messages before the first in kept
@@ -16,7 +16,8 @@ type Backlog struct {
 // Len returns the number of kept messages.
 func (b *Backlog) Len() int { return int(b.sent - b.confirmed) }
 
-// Overflowed reports whether a message was lost for lack of space: no connection can continue then.
+// Overflowed reports whether a message was lost because the backlog was full. Then the client
+// cannot continue over another connection.
 func (b *Backlog) Overflowed() bool { return b.overflow }
 
 // Confirm drops the messages up to the number that the peer has received. It reports false for an

@@ -84,8 +84,8 @@ func (c Code) String() string {
 // Name is the code's name in metrics, where all codes of games have one name.
 func (c Code) Name() string { return codeTexts[c.counter()] }
 
-// counter returns the index of the code's counter: codes that this version does not define share
-// one with the game's.
+// counter returns the index of the code's counter: codes that this version does not define share a
+// counter with the game's codes.
 func (c Code) counter() int { return int(min(c, Code(numCodes-1))) } // Also where int has 32 bits.
 
 // Refusal is the error of a handshake that the server declined.
@@ -125,7 +125,7 @@ func said(what string, c Code, text string) string {
 }
 
 // clip shortens a text to MaxText bytes without cutting a character in two, and makes it valid
-// UTF-8: the peer would have to refuse any other text.
+// UTF-8, because the peer has to refuse any other text.
 func clip(text string) string {
 	text = strings.ToValidUTF8(text, "?")
 	if len(text) <= MaxText {

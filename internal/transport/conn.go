@@ -27,7 +27,7 @@ type conn struct {
 	// flushLag is the time in ns from the newest flush that was sent completely until the link
 	// accepted its last datagram; 0: no flush was sent since TakeFlushLag
 	flushLag atomic.Int64
-	slotBusy atomic.Bool // the mailbox holds the slot's packets
+	slotBusy atomic.Bool // the mailbox has the slot's packets
 
 	streamBehind atomic.Bool // more than half of maxReliableBytes is queued
 	deaf         atomic.Bool // closing or ended: arrivals are dropped
@@ -64,7 +64,8 @@ func (c *conn) wakeStream() {
 	}
 }
 
-// Cause returns the reason of the end once the connection is ending. Any goroutine may call it.
+// Cause returns the reason for the end once the connection has begun to end. Any goroutine may call
+// it.
 func (c *conn) Cause() (Closed, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,8 +94,8 @@ func (c *conn) shutdownLocked(why Closed) {
 	}
 	c.box.cause = &why
 	if why.Code == CodeSlow {
-		// The peer does not read its stream, so no close frame would reach it, only the close of
-		// the underlying transport.
+		// The peer does not read its stream, so it would not get a close frame, but only the close
+		// of the underlying transport.
 		c.box.reliable.reset()
 	} else {
 		c.box.reliable.buf = appendCloseFrame(c.box.reliable.buf, why)

@@ -1,7 +1,7 @@
 // Package transport is the core of every connection, without I/O and without a clock. Drivers
-// (quicnet over QUIC, memnet in memory and virtual time) pass it received bytes and take bytes to
-// send; the owner (a room, or a client) uses it once a tick. A connection has two sides: the owner
-// holds a Session, the driver a Link, and neither can call the methods of the other.
+// (quicnet over QUIC, memnet in memory and virtual time) pass received bytes to it and get bytes to
+// send from it. The owner (a room, or a client) uses it once a tick. A connection has two sides:
+// the owner holds a Session and the driver a Link, and neither can call the methods of the other.
 //
 // # The flow of a connection
 //
@@ -36,6 +36,6 @@
 // The data queued for one peer is bounded: a queue of unreliable messages that drops its oldest
 // entries (in a game the newer message matters more), one slot for a snapshot (the owner does not
 // encode another while it is taken, so no encoded snapshot is dropped), and a queue of reliable
-// data. An overflow of the last closes the connection with CodeSlow. Other clients are not
-// affected.
+// data. An overflow of the queue of reliable data closes the connection with CodeSlow. Other
+// clients are not affected.
 package transport

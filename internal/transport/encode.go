@@ -50,7 +50,7 @@ const (
 	frameClosing
 	frameMove
 	frameMoved
-	frameUnknown // the first that this version does not define
+	frameUnknown // the first number that this version does not define
 )
 
 const (
@@ -67,7 +67,7 @@ const (
 	maxDatagramMessage = MaxDatagram - 11 - maxMessageHead
 )
 
-// sizeField is the size of a varint field with a tag of one byte; 0 is left out.
+// sizeField is the size of a varint field with a tag of one byte; the value 0 is left out.
 func sizeField(v uint64) int {
 	if v == 0 {
 		return 0
@@ -215,8 +215,8 @@ func CutNumber(datagram []byte) (number uint64, rest []byte) {
 	return number, datagram[1+n:]
 }
 
-// PutNumber returns a datagram that consists of a number and the fields that follow it in b from
-// index at on, which is MaxNumber at least. It changes the bytes before at.
+// PutNumber returns a datagram that consists of a number and the fields in b[at:]. at must be at
+// least MaxNumber: PutNumber writes the number into the bytes before at.
 func PutNumber(b []byte, at int, number uint64) (datagram []byte) {
 	start := at - sizeField(number)
 	appendNumber(b[:start], number)
@@ -243,7 +243,7 @@ func appendInputs(dst, packet []byte) []byte {
 	return append(appendHead(dst, fieldInputs, len(packet)), packet...)
 }
 
-// maxInputStatus is the length of the longest encoded field. A duration in µs has 9 bytes at most.
+// maxInputStatus is the length of the longest encoded field. A duration in µs has at most 9 bytes.
 const maxInputStatus = 2 + 11 + 4 + 9 + 11 + 2
 
 func appendInputStatus(dst []byte, s InputStatus) []byte {

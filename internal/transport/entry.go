@@ -32,9 +32,9 @@ const (
 // keptWholes is the number of free Arrivals that an inbox keeps for reuse.
 const keptWholes = 1024
 
-// cost returns the bytes that are charged for an arrival with contents of size bytes; compact means
-// that its entry holds all of its fields. A client counts only the contents, because it trusts its
-// server.
+// cost returns the number of bytes that an arrival with contents of size bytes counts against the
+// limits of its session. compact reports that its entry has all of its fields. A client counts only
+// the contents, because it trusts its server.
 func (c *conn) cost(size int, compact bool) int {
 	switch {
 	case c.cfg.Client:
@@ -46,8 +46,8 @@ func (c *conn) cost(size int, compact bool) int {
 }
 
 // Held adds n, which may be negative, to the bytes of unprocessed arrivals of the session: an owner
-// that has kept an arrival subtracts its Arrival.Held when it is processed. A client counts
-// nothing. Any goroutine may call it.
+// that has kept an arrival subtracts its Arrival.Held after it has processed the arrival. On a
+// client Held has no effect. Any goroutine may call it.
 func (s *Session) Held(n int) {
 	if !s.cfg.Client && n != 0 {
 		s.underWay.Add(int64(n))
@@ -78,12 +78,12 @@ func (e *entry) set(a *Arrival) {
 
 func (e *entry) message() bool { return e.kind == MessageArrived || e.kind == NoRoom }
 
-// arrival returns the arrival: whole, or else the entry's fields in scratch.
+// arrival returns the arrival: whole if it is set, or else scratch with the entry's fields.
 func (e *entry) arrival(scratch *Arrival) *Arrival {
 	if e.whole != nil {
 		return e.whole
 	}
-	a, m := scratch, &scratch.Message // The other fields of scratch are never set.
+	a, m := scratch, &scratch.Message // All other fields of scratch remain zero.
 	a.Kind, a.Session, a.At, a.Method, a.Decoded = e.kind, e.session, e.at, e.method, e.decoded
 	m.Call, m.Method, m.Stage, m.Reliable = e.call, e.id, e.stage, e.reliable
 	a.Size, a.Held = int(e.size), int(e.held)
@@ -111,8 +111,9 @@ func (b *Inbox) wholeLocked(a *Arrival) *Arrival {
 	return w
 }
 
-// Each takes all arrivals, each session's in order, and calls fn for each. The arrival and its Acks
-// are valid during the call. Arrivals that fn adds are left for the next call.
+// Each removes all waiting arrivals and calls fn for each, in the order of arrival within a
+// session. The arrival and its Acks are valid during the call of fn. Arrivals that fn adds wait for
+// the next call of Each.
 func (b *Inbox) Each(fn func(*Arrival)) {
 	b.swap()
 	defer b.release() // Releases the remaining arrivals if fn panics.
@@ -130,8 +131,8 @@ func (b *Inbox) Each(fn func(*Arrival)) {
 	b.scratch = Arrival{}
 }
 
-// Swap takes all arrivals, each session's in order, into a slice. The owner passes the slice of the
-// previous swap as spare and uses it no more.
+// Swap removes all waiting arrivals and returns them, in the order of arrival within a session. The
+// owner passes the slice of the previous swap as spare, and must no longer use it.
 func (b *Inbox) Swap(spare []Arrival) []Arrival {
 	clear(spare) // Frees the messages.
 	all := spare[:0]
@@ -180,7 +181,7 @@ func (b *Inbox) popFront() {
 	b.taken.PopFront(&b.pool)
 }
 
-// swap moves the waiting arrivals to taken, and with them those of up to MaxJoins sessions that
+// swap moves the waiting arrivals to taken, including the arrivals of up to MaxJoins sessions that
 // wait to join.
 func (b *Inbox) swap() {
 	b.mu.Lock()

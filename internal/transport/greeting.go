@@ -27,10 +27,11 @@ const (
 	// tablePart is the number of bytes of the tables in one part: a frame less the fields and the
 	// length around them.
 	tablePart = MaxFrame - 16
-	// MaxTables bounds a server's tables: 500 methods and 100 classes of many fields take half of
+	// MaxTables bounds a server's tables: 500 methods and 100 classes with many fields take half of
 	// it. All parts and their lengths together fit into 256 KiB.
 	MaxTables = maxTableParts * tablePart
-	// tableDepth bounds the nesting of messages in tables: types as deep as a schema allows.
+	// tableDepth bounds the nesting of messages in tables: types can be as deep as a schema
+	// permits.
 	tableDepth = 64
 )
 
@@ -46,7 +47,7 @@ func AppendTables(dst []byte, t *netloopv1.SchemaTables) ([]byte, error) {
 	for size := len(b); ; {
 		k := min(len(b), tablePart)
 		part := &netloopv1.SchemaPart{Size: uint32(size), Data: b[:k]}
-		// AppendFrame cannot fail: a part fits a frame, and has no text that could be invalid
+		// AppendFrame cannot fail here: a part fits a frame, and has no text that could be invalid
 		// UTF-8.
 		dst, _ = AppendFrame(dst, &netloopv1.Frame{Kind: &netloopv1.Frame_SchemaPart{SchemaPart: part}})
 		if b = b[k:]; len(b) == 0 {
@@ -72,9 +73,9 @@ type Greeting struct {
 // Open appends the client's first frame.
 func (g *Greeting) Open(dst []byte) ([]byte, error) { return AppendHello(dst, g.Hello) }
 
-// Take takes the server's next frame, without its length. It returns the bytes to answer with, if
-// any, and the welcome once it has arrived. An error ends the handshake; [Greeting.Goodbye] returns
-// the reason to close with.
+// Take handles the server's next frame, without its length. It returns the bytes of the answer, if
+// any, and the welcome when it has arrived. An error ends the handshake; [Greeting.Goodbye] then
+// returns the reason with which to close the connection.
 func (g *Greeting) Take(frame []byte) (answer []byte, w *netloopv1.Welcome, err error) {
 	f, err := decodeFrame(frame)
 	if err != nil {
@@ -100,7 +101,7 @@ func (g *Greeting) Take(frame []byte) (answer []byte, w *netloopv1.Welcome, err 
 	return answer, nil, err
 }
 
-// takePart takes a part of the tables and reports whether they are complete.
+// takePart stores a part of the tables, and reports whether the tables are complete.
 func (g *Greeting) takePart(p *netloopv1.SchemaPart) (whole bool, err error) {
 	if g.parts++; g.parts == 1 {
 		g.size = int(p.GetSize())
@@ -152,9 +153,9 @@ type Reception struct {
 	hello *netloopv1.Hello // set once the client has been sent the tables
 }
 
-// Take takes the client's next frame, without its length. It returns the bytes to answer with, if
-// any, and the hello once the client may be admitted. An error that is a *Refusal is sent to the
-// client.
+// Take handles the client's next frame, without its length. It returns the bytes of the answer, if
+// any, and the hello when the client may be admitted. The driver sends an error that is a *Refusal
+// to the client.
 func (r *Reception) Take(frame []byte) (answer []byte, admit *netloopv1.Hello, err error) {
 	if r.hello == nil {
 		hello, err := DecodeHello(frame)
@@ -177,6 +178,6 @@ func (r *Reception) Take(frame []byte) (answer []byte, admit *netloopv1.Hello, e
 	return nil, r.hello, nil
 }
 
-// Waits reports whether the client was sent the tables: if it now leaves without an answer, the
-// reason is that it cannot use them.
+// Waits reports whether the client was sent the tables. If it then leaves without an answer, it
+// could not use the tables.
 func (r *Reception) Waits() bool { return r.hello != nil }

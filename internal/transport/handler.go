@@ -9,7 +9,7 @@ import (
 // Handler admits clients. The server's owner implements it.
 type Handler interface {
 	// Tables is called first. It returns the frames of the server's tables, made by AppendTables,
-	// if the client's tables differ, or nil. Its error is like that of Admit.
+	// if the client's tables differ, or nil. Its error is handled like an error of Admit.
 	Tables(hello *netloopv1.Hello) ([]byte, error)
 	// Admit is called once the client has the tables. It runs on its own goroutine and may block
 	// until ctx ends. The text of a *Refusal is sent to the peer; any other error is logged, and
@@ -18,16 +18,16 @@ type Handler interface {
 }
 
 // Admitted is the result of an admission: the welcome and the session of the client. A driver that
-// gets one calls Joined exactly once, and the session ends with exactly one arrival Gone, even if
-// the client vanished meanwhile: an owner needs no other way to free a seat.
+// gets an Admitted calls Joined exactly once, and the session ends with exactly one arrival Gone,
+// even if the client has vanished meanwhile. So the owner can free a seat at Gone.
 type Admitted struct {
 	Welcome *netloopv1.Welcome
 	Session SessionConfig
-	// Joined is called before any bytes of the session are read. The owner pushes the arrival
-	// Joined from it.
+	// Joined is called before any bytes of the session are read. In it the owner pushes the arrival
+	// Joined.
 	Joined func(*Session)
 	// Who is the handler's data of the admitted client. If the client moves by a ticket of the
-	// server, Who returns it from the context of the next admission.
+	// server, the function Who returns it from the context of the next admission.
 	Who any
 }
 
@@ -41,7 +41,7 @@ func WithWho(ctx context.Context, who any) context.Context {
 	return context.WithValue(ctx, whoKey{}, who)
 }
 
-// Who returns Admitted.Who of a moving client, and nil for a new one.
+// Who returns Admitted.Who of a moving client, and nil for a new client.
 func Who(ctx context.Context) any { return ctx.Value(whoKey{}) }
 
 // approvedKey is the context key of the function that Approved calls.
@@ -53,7 +53,7 @@ func WithApproved(ctx context.Context, fn func()) context.Context {
 }
 
 // Approved tells the driver that the client counts as admitted, although Handler.Admit may still
-// take a while for a queue of joining clients.
+// wait in a queue of joining clients.
 func Approved(ctx context.Context) {
 	if fn, ok := ctx.Value(approvedKey{}).(func()); ok {
 		fn()

@@ -20,7 +20,7 @@ const maxHandshakeText = 256
 // maxTicketText bounds the ticket of a Hello, which contains the name of a room.
 const maxTicketText = 512
 
-// ErrFrameTooLarge is the error of a frame, or of its length, beyond its bound.
+// ErrFrameTooLarge is the error for a frame, or a frame's length, above its bound.
 var ErrFrameTooLarge = errors.New("transport: frame too large")
 
 // CutFrame cuts the first frame, of at most limit bytes, from b. While it is incomplete,
@@ -51,7 +51,7 @@ func frameLength(b []byte) (size, n int) {
 	return 0, 0
 }
 
-// ReadFrame reads exactly one frame of at most limit bytes from r, and no byte beyond it.
+// ReadFrame reads exactly one frame of at most limit bytes from r, and no further byte.
 func ReadFrame(r io.Reader, limit int) ([]byte, error) {
 	var head [maxLengthPrefix]byte
 	for i := range head {
@@ -96,7 +96,7 @@ func AppendWelcome(dst []byte, w *netloopv1.Welcome) ([]byte, error) {
 // AppendRefused appends the server's answer to a hello that it does not accept.
 func AppendRefused(dst []byte, r *Refusal) []byte {
 	f := &netloopv1.Refused{Code: netloopv1.Code(r.Code), Text: clip(r.Text)}
-	// A clipped text fits, and is UTF-8.
+	// AppendFrame cannot fail here: a clipped text fits, and is valid UTF-8.
 	dst, _ = AppendFrame(dst, &netloopv1.Frame{Kind: &netloopv1.Frame_Refused{Refused: f}})
 	return dst
 }
@@ -116,7 +116,7 @@ func decodeFrame(frame []byte) (*netloopv1.Frame, error) {
 }
 
 // DecodeHello decodes a client's first frame (without its length) and checks the fields that do not
-// depend on the game. Every error is a *Refusal, ready to be sent.
+// depend on the game. Every error is a *Refusal, which can be sent to the client.
 func DecodeHello(frame []byte) (*netloopv1.Hello, error) {
 	f, err := decodeFrame(frame)
 	if err != nil {
@@ -153,7 +153,7 @@ func decodeAnswer(f *netloopv1.Frame) (*netloopv1.Welcome, error) {
 }
 
 // Declined converts an error of the server into the refusal for the peer. said is false for an
-// internal error, which the server should log.
+// internal error: the server should log it.
 func Declined(err error) (r *Refusal, said bool) {
 	if errors.As(err, &r) {
 		return r, true

@@ -17,24 +17,24 @@ type Inbox struct {
 	// with their arrivals, wait for the following swaps, in order. Set it before the first session,
 	// and later by LimitJoins.
 	MaxJoins int
-	// Rouse, if set, is called for each arrival that must wake a sleeping owner: not for
-	// acknowledgements, confirmations and discarded data, and for inputs only while the owner
-	// sleeps. Inputs that Idle then reports as neutral are dropped without a call. Rouse must
-	// neither block nor use the inbox. Set Rouse and Idle before the first session.
+	// Rouse, if set, is called for each arrival that must wake a sleeping owner. Acknowledgements,
+	// confirmations and discarded data do not wake it. Inputs wake it only while it sleeps, and
+	// inputs for which Idle then returns true are dropped without a call. Rouse must neither block
+	// nor use the inbox. Set Rouse and Idle before the first session.
 	Rouse func()
 	Idle  func(inputs []byte) bool
 
 	mu       sync.Mutex
 	arrivals fifo.Queue[entry]
 	pool     fifo.Pool[entry]
-	wholes   []*Arrival // free ones for reuse
+	wholes   []*Arrival // free Arrivals for reuse
 	bytes    int
 	round    uint64               // counts swaps, to reset usage without visiting each session
 	merging  [maxMergedAcks]Range // scratch of mergeLocked: on a stack, every session would keep it
 
 	joining []*Session // sessions that wait to join, oldest first
-	held    int        // number of their arrivals
-	rousing int        // number of arrivals since the last swap that rouse
+	held    int        // number of arrivals of joining sessions
+	rousing int        // number of arrivals since the last swap that must wake the owner
 	asleep  bool       // the owner sleeps: see Rest
 
 	taken   fifo.Queue[entry] // owner's goroutine: arrivals of the last swap, empty in between
@@ -78,9 +78,9 @@ func NewInbox(maxPerSession int, stats *Stats) *Inbox {
 	return &Inbox{maxPerSession: maxPerSession, maxBytes: max(maxInboxBytesPerSession, maxPerSession*smallMessage), stats: stats}
 }
 
-// Push adds an arrival; any goroutine may call it. It counts a drop and reports false when the
-// session or the whole inbox is over its bound, or the session has ended. Joined and Gone always
-// fit: there is one of each per session.
+// Push adds an arrival; any goroutine may call it. It counts a drop and reports false if the
+// session or the whole inbox exceeds its bound, or if the session has ended. Joined and Gone always
+// fit, because a session has only one of each.
 func (b *Inbox) Push(a Arrival) bool {
 	return b.push(&a, len(a.Message.Payload)+len(a.State))
 }
@@ -101,8 +101,8 @@ func (b *Inbox) push(a *Arrival, size int) bool {
 	return true
 }
 
-// mergeLocked merges an acknowledgement into the one that the session has sent since the last swap,
-// if any, so that the owner processes one per swap.
+// mergeLocked merges an acknowledgement into the session's waiting acknowledgement, if there is
+// one, so that the owner processes one acknowledgement per swap.
 func (b *Inbox) mergeLocked(a *Arrival) bool {
 	kind, merges := mergedKind(a.Kind)
 	u := b.usageLocked(a.Session)
@@ -145,16 +145,16 @@ func mergeRanges(dst, a, b []Range) []Range {
 			continue
 		}
 		if len(dst) == cap(dst) {
-			break // A peer with more gaps acknowledges the older ranges again.
+			break // The peer acknowledges the older ranges again later.
 		}
 		dst = append(dst, r)
 	}
 	return dst
 }
 
-// reserve charges a message to its session before it is decoded, and returns the charge. If add
-// does not follow, the caller returns the charge by Session.Held; the inbox counts it until the
-// swap.
+// reserve counts a message against the limits of its session before it is decoded, and returns the
+// counted bytes. If the caller then does not call add, it subtracts these bytes by Session.Held;
+// the inbox counts them until the swap.
 func (b *Inbox) reserve(s *Session, size int) (held int, why Drop, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -165,12 +165,12 @@ func (b *Inbox) reserve(s *Session, size int) (held int, why Drop, ok bool) {
 	return held, why, ok
 }
 
-// add adds a message that reserve has charged. If it needs more than an entry, add charges the
-// rest.
+// add adds a message that reserve has counted. If the message needs more than an entry, add counts
+// the additional bytes.
 func (b *Inbox) add(a *Arrival) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	more := a.Session.cost(0, a.compact()) - a.Session.cost(0, true) // than a plain entry
+	more := a.Session.cost(0, a.compact()) - a.Session.cost(0, true) // more than for a plain entry
 	a.Session.usage.bytes += more
 	b.bytes += more
 	a.Held += more
@@ -178,8 +178,8 @@ func (b *Inbox) add(a *Arrival) {
 	b.addLocked(a)
 }
 
-// discard charges discarded data of a session as n messages. All of it between two swaps is one
-// arrival, so its memory is constant.
+// discard counts discarded data of a session as n messages. All discarded data between two swaps is
+// one arrival, so its memory is constant.
 func (b *Inbox) discard(s *Session, at time.Duration, n int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -200,7 +200,7 @@ func (b *Inbox) discard(s *Session, at time.Duration, n int) bool {
 	return true
 }
 
-// reserveLocked charges an arrival to its session, if it fits.
+// reserveLocked counts an arrival against the limits of its session, if it fits.
 func (b *Inbox) reserveLocked(s *Session, k ArrivalKind, size int) (Drop, bool) {
 	why, ok := b.admitLocked(s, k, size)
 	if ok {
@@ -240,7 +240,7 @@ func (b *Inbox) addLocked(a *Arrival) *entry {
 func (b *Inbox) admitLocked(s *Session, k ArrivalKind, size int) (Drop, bool) {
 	u := b.usageLocked(s)
 	limit := b.maxBytes
-	if k != MessageArrived { // Bytes under way keep out only messages.
+	if k != MessageArrived { // Unprocessed bytes only prevent further messages.
 		limit += sparedInboxBytes
 	}
 	switch {

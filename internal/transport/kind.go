@@ -11,7 +11,7 @@ type Kind uint8
 
 // The transports. Programs use QUIC, the zero value; browsers use the others.
 const (
-	QUIC         Kind = iota // a QUIC connection of its own
+	QUIC         Kind = iota // netloop's protocol directly on a QUIC connection
 	WebTransport             // a WebTransport session, on the same UDP port
 	WebSocket                // a WebSocket, on the TCP port of the pages
 	NumKinds                 // number of transports

@@ -7,9 +7,9 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// leg is the receiving and sending side of one session of a link: the Link's methods are passed on
-// to it. One goroutine calls receiveDatagram, one receiveStream, and one appendStream and
-// closeRequested; any goroutine may call the other methods.
+// leg is one session of a link, with its receiving and sending side. The Link's methods call the
+// same methods of its current leg. One goroutine calls receiveDatagram, another one receiveStream,
+// and another one appendStream and closeRequested; any goroutine may call the other methods.
 type leg struct {
 	*conn
 	session *Session // used only to name the session in arrivals
@@ -46,8 +46,8 @@ func (l *leg) moved(addr string) bool {
 	return l.cfg.Inbox.push(&a, len(addr))
 }
 
-// closeRequested reports, with the reason, that this end wants the connection closed and that
-// appendStream has no more bytes.
+// closeRequested reports whether this end wants to close the connection and appendStream has no
+// more bytes. It returns the reason too.
 func (l *leg) closeRequested() (Closed, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,8 +57,8 @@ func (l *leg) closeRequested() (Closed, bool) {
 	return *l.box.cause, true
 }
 
-// end ends the session after the link. The owner gets the arrival Gone, exactly once: with the
-// reason of this end's close, if any, otherwise with c.
+// end ends the session after the end of the link. The owner gets the arrival Gone, exactly once:
+// with the reason of this end's close, if any, and otherwise with c.
 func (l *leg) end(c Closed) {
 	l.mu.Lock()
 	if l.box.ended {
@@ -69,7 +69,7 @@ func (l *leg) end(c Closed) {
 	if l.box.cause == nil {
 		c.Text = clip(c.Text)
 		if c.Remote && !l.cfg.Client && c.Code < CodeGame && c.Code != CodeTimeout {
-			// A client may claim to have been kicked: it can only leave or lose the connection.
+			// A client may send any code, but it can only leave or lose the connection.
 			c.Code = CodeLeft
 		}
 		l.box.cause = &c

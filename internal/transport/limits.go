@@ -10,7 +10,7 @@ const (
 	// ProtocolVersion is the protocol version of this package.
 	ProtocolVersion = 1
 	// MaxFrame bounds one frame on the stream, without its length prefix: large enough for every
-	// message of a game, small enough that a hostile length costs little memory.
+	// message of a game, and small enough that a hostile length costs little memory.
 	MaxFrame = 16 << 10
 	// MaxText bounds a text for people. It is also sent as the reason of a QUIC close, which must
 	// fit one packet together with its other contents.
@@ -21,7 +21,7 @@ const (
 	// MaxHandshake bounds a Hello and a Welcome: enough for a large token and a player's own data.
 	// Decoding this much hostile protobuf takes less than 2 MB and 2 ms.
 	MaxHandshake = 32 << 10
-	// MaxDatagram bounds a datagram's payload: every path transfers this much inside one QUIC
+	// MaxDatagram bounds a datagram's payload: every path transfers this many bytes inside one QUIC
 	// packet of 1200 B.
 	MaxDatagram = 1150
 	// padAfter is the time without arrivals after which a client pads its datagrams to padTo bytes.
@@ -33,7 +33,7 @@ const (
 	// MaxStatePacket bounds a state packet, so that its number and a time reply fit into the same
 	// datagram.
 	MaxStatePacket = 1100
-	// MaxStateRecord bounds a state record in a frame of its own.
+	// MaxStateRecord bounds a state record, which has its own frame.
 	MaxStateRecord = MaxFrame - 64
 	// MaxStatePackets bounds the packets of one snapshot: QUIC's pacer sends the first
 	// ten packets of a burst at once and delays the rest.
@@ -57,7 +57,7 @@ const (
 // Limits of this implementation.
 const (
 	// maxUnreliable and maxUnreliableBytes bound the queued unreliable messages for one peer: more
-	// than fits the datagrams of several flushes.
+	// than the datagrams of several flushes hold.
 	maxUnreliable      = 512
 	maxUnreliableBytes = 32 << 10
 	// maxUnreliableMemory bounds the memory of their queue, in which messages that were sent
@@ -73,42 +73,43 @@ const (
 	maxBacklogBytes = 128 << 10
 	// maxStuck is the time after which a client is disconnected if none of its queued reliable data
 	// was sent, or none of its backlog confirmed. stuckStep is the most that one flush adds to that
-	// time: during a pause of the server nothing is flushed, which is not the client's fault.
+	// time, because a pause of the server, in which it does not flush, is not the client's fault.
 	maxStuck  = 10 * time.Second
 	stuckStep = 250 * time.Millisecond
-	// stuckBacklog is the number of unconfirmed messages from which a client must confirm some
-	// within maxStuck, or is disconnected: far more than a client may leave unconfirmed.
+	// A client with stuckBacklog or more unconfirmed messages must confirm some of them within
+	// maxStuck, or it is disconnected. Correct clients have far fewer unconfirmed messages.
 	stuckBacklog = 8 * receiptMessages
 	// keptQueue is the memory that an empty queue keeps for reuse.
 	keptQueue = 32 << 10
-	// DefaultInboxPerSession bounds the arrivals of one session between two swaps: ten times those
-	// that a client sends in 50 ms.
+	// DefaultInboxPerSession bounds the arrivals of one session between two swaps: ten times the
+	// number that a client sends in 50 ms.
 	DefaultInboxPerSession = 1024
 	// maxInboxBytesPerSession bounds the bytes of one session's unprocessed messages, from the
 	// reading goroutine to the end of the handler, each with its decoded size and its entry: one
 	// message of the most expensive kind, 16 of the largest frames, or 2 000 small messages of a
-	// burst. Arrivals of other kinds may use sparedInboxBytes more, so that messages do not keep
-	// them out.
+	// burst. Arrivals of other kinds may use sparedInboxBytes more, so that messages cannot
+	// displace them.
 	maxInboxBytesPerSession = 264 << 10
 	sparedInboxBytes        = 32 << 10
-	// smallMessage is the charge of a small message, in bytes. maxInboxBytesPerSession holds 2 256
-	// of them; an inbox that accepts more at once than by default gets more bytes in proportion.
+	// smallMessage is the number of bytes that a small message counts. maxInboxBytesPerSession is
+	// enough for 2 256 of them; an inbox that accepts more arrivals than by default has a
+	// proportionally larger bound.
 	smallMessage = 119
 	// maxInbox and maxInboxBytes bound an inbox over all of its sessions, so that many senders
 	// within their own bounds cannot exhaust the memory.
 	maxInbox      = 1 << 16
 	maxInboxBytes = 64 << 20
 	// fairInbox and fairInboxBytes are the arrivals that a session may always add, even if the
-	// inbox is full, so that a crowd does not lock out a quiet client. A client sends this much in
-	// two seconds.
+	// inbox is full, so that other sessions cannot exclude a client that sends little. A client
+	// sends this much in two seconds.
 	fairInbox      = 128
 	fairInboxBytes = 32 << 10
-	// discardUnit is the size of discarded data that is charged as one more message: the usual
-	// largest size of a game's message. Otherwise a flood of the largest frames would be charged as
-	// few messages.
+	// discardUnit is the size of discarded data that counts as one more message: the usual largest
+	// size of a game's message. Without it, a flood of the largest frames would count as few
+	// messages.
 	discardUnit = 1 << 10
-	// beatPeriod is the shortest interval between a client's datagrams without new contents: a
-	// client flushes at most at the tick rate, of which this is the highest.
+	// beatPeriod is the shortest interval between a client's datagrams without new contents. It is
+	// the period of the highest tick rate, because a client flushes at most at the tick rate.
 	beatPeriod = time.Millisecond
 	// MaxDecoded bounds the decoded size of one message, estimated from its bytes. No frame of a
 	// plain struct reaches it; a frame full of empty protobuf messages exceeds it, but no game
@@ -117,10 +118,10 @@ const (
 	// readCost is the least number of decoded bytes charged for each encoded byte of a message.
 	readCost = 6
 	// maxStatusWaits is the number of flushes for which an input status waits for a datagram with
-	// other contents; then it is sent in a datagram of its own.
+	// other contents; then it is sent in a separate datagram.
 	maxStatusWaits = 4
-	// chokeThreshold is the shortest send that counts as a wait for the peer's congestion window:
-	// passing a datagram on takes microseconds.
+	// chokeThreshold is the duration from which a send counts as a wait for the peer's congestion
+	// window. A send without a wait takes microseconds.
 	chokeThreshold = time.Millisecond
 )
 

@@ -15,13 +15,13 @@ type mailbox struct {
 
 	acks    [maxAckField]byte // an encoded field, ready to copy
 	acksLen int
-	acksDue bool // the next datagram carries them
+	acksDue bool // the next datagram carries the acknowledgements
 
 	inputs []byte // client: the newest packet of inputs; empty once sent
 
-	status      InputStatus // server: of the client's inputs
+	status      InputStatus // server: status of the client's inputs
 	statusDue   bool
-	statusWaits int // flushes since statusDue without a datagram that had room
+	statusWaits int // number of flushes since statusDue without a datagram with room
 
 	beat         bool // client: a flush sends a datagram, even an empty one
 	requestDue   bool // client: a time request is wanted
@@ -29,18 +29,18 @@ type mailbox struct {
 	replyRequest time.Duration
 	replyArrived time.Duration
 
-	number uint64 // of the last datagram
+	number uint64 // number of the last datagram
 
 	flushing bool // a flush has datagrams left to send
 	flushAt  time.Duration
-	choked   time.Duration // total time for which its sends waited for the peer
+	choked   time.Duration // total time for which sends of the flush waited for the peer
 
-	cause *Closed // reason of the end; nil before
+	cause *Closed // reason for the end; nil before the end
 	ended bool
 
 	moving  bool   // the session's last frame is queued, and another session may follow
 	follows *Next  // on a moving client: the next session
-	ticket  string // of moved, on a server
+	ticket  string // ticket of the frame moved, on a server
 	greeted bool   // after the frame moved: the hello or the welcome has arrived
 }
 
@@ -76,8 +76,8 @@ func (q *byteQueue) append(b []byte) {
 	q.buf = append(q.buf, b...)
 }
 
-// grow makes room for n more bytes. A large queue grows by an eighth more than it needs instead of
-// doubling: it belongs to a peer that does not read.
+// grow makes room for n more bytes. A large queue grows only by an eighth more than it needs,
+// because it belongs to a peer that does not read.
 func (q *byteQueue) grow(n int) {
 	need := len(q.buf) + n
 	if need <= cap(q.buf) || need <= keptQueue {
@@ -134,7 +134,8 @@ func (q *messageQueue) pop() {
 	}
 }
 
-// room makes room for an entry of n bytes and returns the number of entries dropped for it.
+// room drops the oldest entries until an entry of n bytes fits, and returns the number of dropped
+// entries.
 func (q *messageQueue) room(n int) (dropped int) {
 	for q.len() > 0 && (q.len() >= maxUnreliable || q.size()+n > maxUnreliableBytes) {
 		q.pop()
@@ -167,8 +168,8 @@ func (q *messageQueue) close(start int) {
 	q.spans = append(q.spans, span{int32(start), int32(len(q.buf))})
 }
 
-// appendAll moves all entries of from to the end of q, and returns how many were dropped because q
-// was full.
+// appendAll moves all entries of from to the end of q, and returns the number of entries that were
+// dropped because q was full.
 func (q *messageQueue) appendAll(from *messageQueue) (dropped int) {
 	if q.len() == 0 {
 		*q, *from = *from, *q

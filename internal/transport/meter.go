@@ -3,16 +3,16 @@ package transport
 import "time"
 
 // A client's bytes are limited before they are processed, by their time of arrival. A datagram
-// beyond a limit is dropped; stream data must not be lost, so it is accepted. Beyond twice the
-// limit the session ends with CodeFlood. Dropped data is charged too.
+// above a limit is dropped; stream data above a limit is accepted, because it must not be lost.
+// Above twice the limit the session ends with CodeFlood. Dropped data counts too.
 
 // Limits bounds the data that a session accepts from its peer. The zero value has no bounds.
 type Limits struct {
 	Datagrams Rate
-	Frames    Rate // of the stream, empty and unknown ones included
-	// Bytes bounds the bytes of the datagrams, and separately those of the stream. A message is
-	// charged with its decoded size, at least six times its bytes: the contents of a message take
-	// longer to read than its envelope.
+	Frames    Rate // frames of the stream, including empty and unknown frames
+	// Bytes bounds the bytes of the datagrams, and separately those of the stream. A message counts
+	// with its decoded size, and with at least six times its bytes, because the contents of a
+	// message take longer to read than its envelope.
 	Bytes Rate
 }
 
@@ -32,8 +32,8 @@ var DefaultLimits = Limits{
 	Bytes:     Rate{PerSecond: 2 << 20, Burst: 4 << 20},
 }
 
-// meter is a sender's use of a Rate, kept as the time at which the bucket is full again. It belongs
-// to the reading goroutine.
+// meter is a sender's use of a Rate, stored as the time at which the bucket is full again. It
+// belongs to the reading goroutine.
 type meter struct{ full time.Duration }
 
 // excess is the degree to which a sender exceeds a Rate.
@@ -45,8 +45,8 @@ const (
 	beyondTwice
 )
 
-// take charges n units to the sender even beyond the limit, and returns how far the sender then
-// exceeds r.
+// take counts n units of the sender, even above the limit, and returns the degree to which the
+// sender then exceeds r.
 func (m *meter) take(at time.Duration, r Rate, n int) excess {
 	if r.PerSecond <= 0 {
 		return within
@@ -62,14 +62,14 @@ func (m *meter) take(at time.Duration, r Rate, n int) excess {
 	return within
 }
 
-// takeDatagram charges a datagram, and reports whether it is within the limits.
+// takeDatagram counts a datagram, and reports whether it is within the limits.
 func (l *leg) takeDatagram(at time.Duration, size int) bool {
 	return l.grant(l.datagrams.take(at, l.cfg.Limits.Datagrams, 1), DropDatagramRate) &&
 		l.grant(l.datagramBytes.take(at, l.cfg.Limits.Bytes, size), DropDatagramBytes)
 }
 
-// grant reports whether a datagram is within a limit. Otherwise it counts a drop, and ends the
-// session beyond twice the limit.
+// grant reports whether a datagram is within a limit. If not, it counts a drop; above twice the
+// limit it ends the session.
 func (l *leg) grant(e excess, why Drop) bool {
 	if e == within {
 		return true
@@ -81,8 +81,8 @@ func (l *leg) grant(e excess, why Drop) bool {
 	return false
 }
 
-// takeFrame charges one frame of the stream, and takeStream bytes of it. They report false once the
-// session was ended for twice the limit.
+// takeFrame counts one frame of the stream, and takeStream counts bytes of it. They report false
+// above twice the limit, after which the session has ended.
 func (l *leg) takeFrame(at time.Duration) bool {
 	return l.endures(l.frames.take(at, l.cfg.Limits.Frames, 1), DropFrameRate)
 }
@@ -91,7 +91,7 @@ func (l *leg) takeStream(at time.Duration, size int) bool {
 	return l.endures(l.streamBytes.take(at, l.cfg.Limits.Bytes, size), DropStreamBytes)
 }
 
-// endures reports whether the stream's data is accepted: up to twice the limit. Beyond that it ends
+// endures reports whether the stream's data is accepted: up to twice the limit. Above that it ends
 // the session.
 func (l *leg) endures(e excess, why Drop) bool {
 	if e < beyondTwice {
@@ -102,7 +102,7 @@ func (l *leg) endures(e excess, why Drop) bool {
 	return false
 }
 
-// takeDecoded charges a message's decoded size less its encoded bytes, which are charged already,
+// takeDecoded counts a message's decoded size minus its encoded bytes, which are already counted,
 // and reports whether the message is accepted.
 func (l *leg) takeDecoded(at time.Duration, decoded, encoded int, reliable bool) bool {
 	more := max(decoded, readCost*encoded) - encoded

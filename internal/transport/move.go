@@ -8,8 +8,8 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// A client moves to another room over its connection: one session ends, and another one begins on
-// the same link.
+// A client moves to another room over its connection: one session ends, and another session begins
+// on the same link.
 //
 //	client                                    server
 //	Session.AskMove  ── move ───────────────▶ MoveAsked: its room lets it leave
@@ -19,13 +19,14 @@ import (
 //
 // After its last frame an end neither sends nor accepts datagrams of the old session. Datagram
 // numbers continue, and hello and welcome contain the first number of the new session: so late
-// datagrams are recognised without another field in each datagram.
+// datagrams of the old session are detected without another field in each datagram.
 
-// Moves lets the client of a server's link move on to another session.
+// Moves lets the client of a server's link move to another session.
 type Moves struct {
 	// Admit is called like Handler.Admit, by the goroutine that reads the stream. known reports
-	// that the hello has the ticket of moved and no other credential: only then is the server's
-	// data of the client used. Any other hello is checked like that of a new client.
+	// that the hello has the ticket of the frame moved and no other credential. Only then the
+	// server reuses its data of the client. Any other hello is checked like the hello of a new
+	// client.
 	Admit func(hello *netloopv1.Hello, known bool) (*Admitted, error)
 	// Later calls fn after the time limit for the client's hello.
 	Later func(fn func())
@@ -34,7 +35,8 @@ type Moves struct {
 // LetMove lets the client move. It is called before the session's owner has the session.
 func (l *Link) LetMove(m Moves) { l.moves.Store(&m) }
 
-// Next is the session that a client asks for after the old one.
+// Next describes the next session of a client that moves: its hello, its configuration, and the
+// function to call when it has begun or was refused.
 type Next struct {
 	Hello   *netloopv1.Hello
 	Session SessionConfig
@@ -51,7 +53,7 @@ type handover struct {
 
 func (*handover) Error() string { return "transport: another session follows" }
 
-// AskMove asks the server, on a client, for a move to another room.
+// AskMove requests a move to another room, on a client.
 func (s *Session) AskMove(ticket string) {
 	if !s.out.closed {
 		s.out.reliable.buf = appendMoveFrame(s.out.reliable.buf, frameMove, ticket)
@@ -89,7 +91,7 @@ func (s *Session) idle() {
 	}
 }
 
-// Follow ends the session, on a client that was told to move, and asks for the next one.
+// Follow ends the session, on a client that was told to move, and requests the next session.
 func (s *Session) Follow(n Next) {
 	frame, why, err := s.follow(&n)
 	switch {
@@ -135,7 +137,7 @@ func (l *leg) maxFrame() int {
 	return MaxFrame
 }
 
-// receiveTicket takes a frame that contains only a ticket.
+// receiveTicket handles a frame that contains only a ticket.
 func (l *leg) receiveTicket(at time.Duration, k ArrivalKind, body []byte) error {
 	ticket, err := parseMove(body)
 	if err != nil {
@@ -145,8 +147,8 @@ func (l *leg) receiveTicket(at time.Duration, k ArrivalKind, body []byte) error 
 	return nil
 }
 
-// receiveHandover takes a frame after the session's last frame: the first one of the next session,
-// or a late one of the old session, which is dropped.
+// receiveHandover handles a frame after the session's last frame: the first frame of the next
+// session, or a late frame of the old session, which is dropped.
 func (l *leg) receiveHandover(kind protowire.Number, frame []byte) error {
 	begins := frameHello
 	if l.cfg.Client {
@@ -182,13 +184,13 @@ func (l *Link) moveOn(frame []byte) error {
 	}
 	adm.Welcome.Datagram = old.lastDatagram() + 1
 	session, next := l.succeed(old, adm.Session, hello.GetDatagram())
-	_ = next.welcome(adm.Welcome) // Its error ends the session.
+	_ = next.welcome(adm.Welcome) // An error of welcome ends the session.
 	adm.Joined(session)
 	l.begin(old, next)
 	return nil
 }
 
-// knows reports whether a hello has the ticket of moved and no other credential.
+// knows reports whether a hello has the ticket of the frame moved and no other credential.
 func (l *leg) knows(hello *netloopv1.Hello) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -196,7 +198,7 @@ func (l *leg) knows(hello *netloopv1.Hello) bool {
 	return ticket != "" && hello.GetTicket() == ticket && len(hello.GetResume().GetToken()) == 0
 }
 
-// followed begins the session that the client has asked for.
+// followed begins the session that the client has requested.
 func (l *Link) followed(old *leg, frame []byte) error {
 	f, err := decodeFrame(frame)
 	var w *netloopv1.Welcome

@@ -33,14 +33,14 @@ type outbox struct {
 	closed     bool
 
 	flushed time.Duration // time of the last flush
-	stuck   time.Duration // time for which queued reliable data has not moved
+	stuck   time.Duration // time for which no queued reliable data was sent
 	behind  time.Duration // time for which a long backlog was not confirmed
 	had     uint64        // confirmed messages of the backlog when behind was last 0
 }
 
-// Slot holds the packets of one snapshot, each at most MaxStatePacket bytes. They belong to the
-// owner until Flush, and then to the session until Slot returns them again, emptied but with their
-// memory.
+// Slot holds the packets of one snapshot, each at most MaxStatePacket bytes. The owner may write
+// them until Flush. Then they belong to the session until Slot returns them again, empty but with
+// their memory.
 type Slot struct{ Packets [][]byte }
 
 // Slot returns the slot to fill before the next Flush, or nil while the last snapshot is queued. An
@@ -125,12 +125,12 @@ func (s *Session) control(kind protowire.Number, n uint64) {
 	s.stats.FramesOut.Add(1)
 }
 
-// AwaitPeer keeps the messages of the backlog back, until Resend gets the number that the peer has
-// received.
+// AwaitPeer delays the messages of the backlog until Resend gets the number of messages that the
+// peer has received.
 func (s *Session) AwaitPeer() { s.backlog.awaits = true }
 
-// Resend confirms the messages that the peer has received. After AwaitPeer it queues the others,
-// and those sent meanwhile. It reports false for an invalid number.
+// Resend confirms the messages that the peer has received. After AwaitPeer it queues all other
+// messages, including those sent meanwhile. It reports false for an invalid number.
 func (s *Session) Resend(received uint64) bool {
 	b := s.backlog
 	if !b.Confirm(received) {
@@ -145,11 +145,11 @@ func (s *Session) Resend(received uint64) bool {
 	return true
 }
 
-// receipts decides when to confirm the peer's reliable messages: not each of them, because a
-// confirmation only frees the peer's memory.
+// receipts decides when to confirm the peer's reliable messages. It does not confirm each of them,
+// because a confirmation only frees the peer's memory.
 type receipts struct {
-	told  uint64 // confirmed messages
-	bytes int    // received since
+	told  uint64 // number of confirmed messages
+	bytes int    // bytes received since then
 }
 
 const (
@@ -169,8 +169,8 @@ func (s *Session) Received(messages uint64, size int) {
 	s.control(frameReceived, messages)
 }
 
-// stuckLocked reports that a client's reliable data has not moved for maxStuck: its queue, because
-// it does not read, or its backlog, because it does not confirm messages.
+// stuckLocked reports whether for maxStuck no queued reliable data was sent to a client, because it
+// does not read, or its backlog was not confirmed.
 func (s *Session) stuckLocked(at time.Duration) bool {
 	o := &s.out
 	step := min(at-o.flushed, stuckStep)
@@ -215,8 +215,8 @@ func (s *Session) SendRecord(record []byte) {
 	}
 }
 
-// AckRecord acknowledges, on the client, all records of the stream up to this one. Only the last of
-// several between two flushes is sent.
+// AckRecord acknowledges, on the client, all records of the stream up to this one. If it is called
+// several times between two flushes, only the last number is sent.
 func (s *Session) AckRecord(record uint64) { s.out.applied, s.out.appliedDue = record, true }
 
 // AckState acknowledges a decoded state packet, on the client. The next datagrams carry the
@@ -227,8 +227,8 @@ func (s *Session) AckState(packet uint64) {
 	}
 }
 
-// AckLater lets acknowledgements wait, on the client, at the next Flush: they are sent with other
-// data, or else by a later flush.
+// AckLater delays acknowledgements, on the client: the next Flush sends them only with other data,
+// or else a later flush sends them.
 func (s *Session) AckLater() { s.out.acksWait = true }
 
 // Inputs sets, on the client, the packet of inputs for the next flush, and copies it.
@@ -238,24 +238,25 @@ func (s *Session) Inputs(packet []byte) { s.out.inputs = append(s.out.inputs[:0]
 // it.
 func (s *Session) TellInputs(st InputStatus) { s.out.status, s.out.statusDue = st, true }
 
-// PublishEpoch sends the client a new epoch. Only the last of several between two flushes is sent.
+// PublishEpoch sends the client a new epoch. If it is called several times between two flushes,
+// only the last epoch is sent.
 func (s *Session) PublishEpoch(e Epoch) { s.out.epoch, s.out.epochDue = e, true }
 
-// PublishOverload sends the client a new level of overload. Only the last of several between two
-// flushes is sent.
+// PublishOverload sends the client a new level of overload. If it is called several times between
+// two flushes, only the last level is sent.
 func (s *Session) PublishOverload(o Overload) { s.out.overload, s.out.loadDue = o, true }
 
-// PublishTimeScale sends the client a new speed of scaled time. Only the last of several between
-// two flushes is sent.
+// PublishTimeScale sends the client a new speed of scaled time. If it is called several times
+// between two flushes, only the last speed is sent.
 func (s *Session) PublishTimeScale(t TimeScale) { s.out.scale, s.out.scaleDue = t, true }
 
 // PublishClosing tells the client that the server closes within left.
 func (s *Session) PublishClosing(left time.Duration) { s.control(frameClosing, nanos(left)) }
 
-// RequestDigest asks the server for digests in the next snapshots.
+// RequestDigest requests digests in the next snapshots from the server.
 func (s *Session) RequestDigest(snapshots uint32) { s.request(snapshots, false) }
 
-// RequestFullState asks the server for the full state.
+// RequestFullState requests the full state from the server.
 func (s *Session) RequestFullState() { s.request(0, true) }
 
 func (s *Session) request(snapshots uint32, full bool) {
@@ -267,8 +268,8 @@ func (s *Session) request(snapshots uint32, full bool) {
 	s.stats.FramesOut.Add(1)
 }
 
-// RequestTime asks the server for its time, with a datagram of its own at once unless another one
-// is about to be sent. Any goroutine may call it; the answer is an arrival TimeSample.
+// RequestTime requests the server's time. It sends a datagram at once, unless another datagram is
+// about to be sent. Any goroutine may call it; the answer is an arrival TimeSample.
 func (s *Session) RequestTime() {
 	s.mu.Lock()
 	due := s.cfg.Client && s.box.cause == nil
@@ -279,9 +280,9 @@ func (s *Session) RequestTime() {
 	}
 }
 
-// Flush passes the collected data to the driver's writers: one lock, one signal each. On a client
-// every flush but those of AckLater sends at least one datagram, which repeats the
-// acknowledgements, so that the server can tell a silent client from a lost one.
+// Flush passes the collected data to the driver's writers, with one lock and one signal to each
+// writer. On a client every flush except after AckLater sends at least one datagram, which repeats
+// the acknowledgements, so that the server can distinguish a silent client from a lost one.
 func (s *Session) Flush(at time.Duration) {
 	if s.out.closed {
 		return

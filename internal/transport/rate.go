@@ -8,46 +8,46 @@ import (
 
 // The byte rate of a Window bounds the bytes of a client's snapshots, headers included. A link that
 // cannot carry all changes gets smaller snapshots at an even pace, and other flows keep their
-// share. The rate is unlimited until the link is full for two rounds: a queue stands in front of
-// it, the window was reduced, or the loss has risen. It stays so for snapshots that cannot be
-// smaller. It then begins at half of the rate at which bytes were acknowledged, which drains the
-// queue: all flows that begin see the link's real round trip. From then on it is adjusted once per
-// round trip:
+// share. The rate is unlimited until the link is full for two rounds: a queue has built up before
+// it, the window was reduced, or the loss has increased. The rate remains unlimited for snapshots
+// that cannot be smaller. It then begins at half of the rate at which bytes were acknowledged,
+// which drains the queue: all flows that begin see the link's real round trip. From then on it is
+// adjusted once per round trip:
 //
 //   - A queueing delay q takes the share q ÷ rateSpan of it, and rateStep is added. All flows see
 //     the same queue, so their rates become equal (the update of FAST TCP, with bytes).
 //   - Of the share of lost packets that exceeds the usual one, half is taken. Random loss, as on
 //     radio links, does not depend on the rate and is soon usual.
 //
-// A client that needs much less than its rate is not limited any more. All values are integers,
+// A client that needs much less than its rate is no longer limited. All values are integers,
 // because a replay on another machine must repeat each decision.
 const (
 	// rateRound is the least length of a round: the samples of 100 ms are hardly disturbed by
 	// jitter.
 	rateRound = windowSpan
-	// rateNoise is the queueing delay that is not distinguished from jitter, and rateFull the one
-	// above it that shows a full link.
+	// rateNoise is the queueing delay that is not distinguished from jitter, and rateFull a larger
+	// delay, which shows a full link.
 	rateNoise = 18 * time.Millisecond
 	rateFull  = 15 * time.Millisecond
 	// fullRounds is the number of rounds, or measurements of the loss, in a row that must show a
 	// full link: a single one may be due to jitter and lost acknowledgements.
 	fullRounds = 2
-	// rateSpan is the delay that would take all of the rate; at most half is taken. 15 % for a
-	// queue of 50 ms.
+	// rateSpan is the queueing delay that would reduce the rate to 0; at most half of the rate is
+	// subtracted. A queue of 50 ms reduces it by 15 %.
 	rateSpan = time.Second / 3
-	// rateStep, in bytes, is added per round trip in each round trip. A TCP flow adds a packet, and
+	// rateStep, in bytes per round trip, is added in each round trip. A TCP flow adds a packet, and
 	// halves. With 600 bytes, eight clients share a link unevenly.
 	rateStep = 300
 	// leastRate, in bytes per second, and leastSnapshot, in bytes, are lower bounds: ten small
-	// snapshots a second. Still smaller ones would consist of headers.
+	// snapshots a second. Smaller snapshots would consist only of headers.
 	leastRate     = 10 * leastSnapshot
 	leastSnapshot = 250
 	// packetHead is the size of the headers of a packet below the session.
 	packetHead = 60
 
-	// lossPackets is the least number of packets of which the loss is measured. A loss up to
-	// lossAllowed plus 1.5 times the usual loss, of which at most lossUsual counts, takes nothing.
-	// Shares are in thousandths.
+	// lossPackets is the least number of packets for a measurement of the loss. A loss up to
+	// lossAllowed plus 1.5 times the usual loss, of which at most lossUsual counts, does not reduce
+	// the rate. Shares are in thousandths.
 	lossPackets = 50
 	lossAllowed = 100
 	lossUsual   = 200
@@ -64,8 +64,8 @@ type rate struct {
 
 	// The current round.
 	began     time.Duration
-	snapshots int           // no longer in flight
-	sent      int           // their bytes
+	snapshots int           // snapshots that are no longer in flight
+	sent      int           // bytes of these snapshots
 	delivered int           // acknowledged bytes
 	least     time.Duration // the least sample; 0: none yet
 	closing   bool          // the window was reduced
@@ -74,8 +74,8 @@ type rate struct {
 	loss loss
 }
 
-// fill adds the tokens gained since the last call: of at most two periods, so that a pause causes
-// no burst.
+// fill adds the tokens gained since the last call, for at most two periods, so that no burst
+// follows a pause.
 func (r *rate) fill(now, period time.Duration) {
 	gain := int(int64(r.limit) * int64(min(now-r.filled, time.Minute)) / int64(time.Second))
 	most := int(int64(r.limit) * int64(2*period) / int64(time.Second))
@@ -108,7 +108,7 @@ func (r *rate) done(f *flight) {
 	r.loss.packets += packets
 }
 
-// sample takes a round trip of the round.
+// sample adds a round trip to the round.
 func (r *rate) sample(s time.Duration) {
 	if r.least == 0 || s < r.least {
 		r.least = s
@@ -147,7 +147,7 @@ func (r *rate) endRound(now, srtt, base time.Duration) {
 	default:
 		r.adjust(span, srtt, queue, excess)
 		if queue == 0 && r.limit > 4*delivered {
-			r.limit = 0 // The client needs much less.
+			r.limit = 0 // The client needs much less than the limit.
 		}
 	}
 	r.begin(now)
@@ -170,11 +170,11 @@ func (r *rate) adjust(span, srtt, queue time.Duration, excess int) {
 // loss measures the share of lost packets, in thousandths.
 type loss struct {
 	packets, lost int // since the last measurement
-	usual         int // follows a lower share at once, and a higher one slowly
+	usual         int // follows a lower share at once, and a higher share slowly
 	high          int // measurements in a row with too much loss
 }
 
-// excess returns the share of lost packets above the allowed one, if there is a new measurement,
+// excess returns the share of lost packets above the permitted share if there is a new measurement,
 // and otherwise 0.
 func (l *loss) excess() int {
 	if l.packets < lossPackets {

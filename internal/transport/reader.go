@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// receiveDatagram takes a datagram that was read at a time after it had waited in the socket. The
-// memory of a borrowed one is used again.
+// receiveDatagram handles a datagram that was read at the time at, after it had waited in the
+// socket. If borrowed is set, the driver uses the memory of b again.
 func (l *leg) receiveDatagram(at, waited time.Duration, b []byte, borrowed bool) {
 	l.stats.DatagramsIn.Add(1)
 	l.stats.DatagramBytesIn.Add(uint64(len(b)))
@@ -46,7 +46,7 @@ func (l *leg) receiveDatagram(at, waited time.Duration, b []byte, borrowed bool)
 	}
 }
 
-// receiveLinkFields takes all fields of a datagram except its messages.
+// receiveLinkFields handles all fields of a datagram except its messages.
 func (l *leg) receiveLinkFields(at, waited time.Duration, d *datagram) {
 	client := l.cfg.Client
 	switch {
@@ -83,8 +83,8 @@ func (l *leg) receiveLinkFields(at, waited time.Duration, d *datagram) {
 	}
 }
 
-// takeBeat takes a client's datagram without new contents: a sign of life, or a duplicate made by
-// the network. More frequent ones are discarded.
+// takeBeat handles a client's datagram without new contents: a sign of life, or a duplicate made by
+// the network. If they are more frequent than beatPeriod, they are discarded.
 func (l *leg) takeBeat(at time.Duration) {
 	if at < l.nextBeat {
 		l.discard(at, DropBeat, 0)
@@ -93,7 +93,7 @@ func (l *leg) takeBeat(at time.Duration) {
 	l.nextBeat = at + beatPeriod
 }
 
-// receiveTime takes a time sample. It drops a sample that runs backwards, which would spoil the
+// receiveTime handles a time sample. It drops a sample with decreasing times, which would spoil the
 // estimate.
 func (l *leg) receiveTime(t [4]time.Duration) {
 	if t[0] > t[3] || t[1] > t[2] {
@@ -103,8 +103,8 @@ func (l *leg) receiveTime(t [4]time.Duration) {
 	l.push(&Arrival{Kind: TimeSample, At: t[3], T: t}, 0)
 }
 
-// answerTime queues the reply to a time request without waiting for a flush. Only the last of
-// several requests at once is answered.
+// answerTime queues the reply to a time request without waiting for a flush. If several requests
+// arrive at once, only the last one is answered.
 func (l *leg) answerTime(at, sent time.Duration) {
 	l.mu.Lock()
 	b := &l.box
@@ -127,12 +127,12 @@ func (l *leg) pushReliable(a *Arrival, size int) {
 	}
 }
 
-// flooded ends a session that sends more than its limits or its inbox accept.
+// flooded ends a session that sends more data than its limits or its inbox permit.
 func (l *leg) flooded() { l.shutdown(CodeFlood, "too many messages at once") }
 
-// discard counts discarded data of this size. Data of a client is charged like messages, so that a
-// client cannot send unlimited data that is free of charge. It reports false if the inbox has no
-// room for the charge.
+// discard counts discarded data of this size. Discarded data of a client counts like messages, so
+// that a client cannot send unlimited amounts of it. discard reports false if the inbox has no room
+// for the counted bytes.
 func (l *leg) discard(at time.Duration, why Drop, size int) bool {
 	l.stats.Drop(why, 1)
 	return l.cfg.Client || l.cfg.Inbox.discard(l.session, at, 1+size/discardUnit)
@@ -145,8 +145,9 @@ func (l *leg) discardFrame(at time.Duration, why Drop, size int) {
 	}
 }
 
-// receiveMessage takes one message. A malformed message is dropped alone. The message is charged to
-// the inbox before it is decoded. The memory of a borrowed one is used again.
+// receiveMessage handles one message. If a message is malformed, only that message is dropped. The
+// inbox counts the message before it is decoded. If borrowed is set, the driver uses the memory of
+// b again.
 func (l *leg) receiveMessage(at time.Duration, b []byte, reliable, borrowed bool) {
 	if reliable {
 		l.messages++
@@ -198,8 +199,8 @@ func (l *leg) receiveMessage(at time.Duration, b []byte, reliable, borrowed bool
 	})
 }
 
-// noRoom tells the owner of a reliable message that was dropped because too many bytes of the
-// session are under way. If the inbox itself is full, the session ends.
+// noRoom tells the owner that a reliable message was dropped because the session has too many
+// unprocessed bytes. If the inbox itself is full, the session ends.
 func (l *leg) noRoom(at time.Duration, m *Message, why Drop) {
 	if why != DropInboxHeld {
 		l.flooded()
@@ -209,7 +210,8 @@ func (l *leg) noRoom(at time.Duration, m *Message, why Drop) {
 	l.pushReliable(&Arrival{Kind: NoRoom, At: at, Message: envelope, Size: len(m.Payload), Number: l.messages}, 0)
 }
 
-// size is the charge of a message: its decoded size, at least its bytes.
+// size returns the number of bytes that a message counts: its decoded size, and at least its
+// encoded size.
 func (l *leg) size(m *Message) int {
 	n := len(m.Payload)
 	if l.cfg.Size != nil {
@@ -226,7 +228,7 @@ func (l *leg) number(reliable bool) uint64 {
 	return l.messages
 }
 
-// decode calls Decode, and returns a panic in it as an error: the bytes are from the peer.
+// decode calls Decode, and returns a panic in it as an error, because the bytes are from the peer.
 func (l *leg) decode(m *Message) (method, v any, err error) {
 	if l.cfg.Decode == nil {
 		return nil, nil, nil
@@ -239,9 +241,9 @@ func (l *leg) decode(m *Message) (method, v any, err error) {
 	return l.cfg.Decode(m)
 }
 
-// receiveStream takes the next bytes of the stream; b may be used again. An error, a *Closed or a
-// *handover, ends the reading: the peer has closed, or it has broken the protocol, in which case
-// the session has begun to close by itself, or another session follows.
+// receiveStream handles the next bytes of the stream; b may be used again. An error ends the
+// reading. It is a *handover if another session follows, and otherwise a *Closed: the peer has
+// closed, or it has violated the protocol; then the session has begun to close itself.
 func (l *leg) receiveStream(at time.Duration, b []byte) error {
 	l.stats.StreamBytesIn.Add(uint64(len(b)))
 	l.takeStream(at, len(b))
@@ -260,7 +262,7 @@ func (l *leg) receiveStream(at time.Duration, b []byte) error {
 		}
 		in = rest
 		if err := l.receiveFrame(at, frame); err != nil {
-			if next, ok := err.(*handover); ok { //nolint:errorlint // It is never wrapped.
+			if next, ok := err.(*handover); ok { //nolint:errorlint // A handover is never wrapped.
 				next.rest = in
 			}
 			return err
@@ -277,7 +279,7 @@ func (l *leg) broken(err error) error {
 	return &Closed{Code: CodeProtocol, Text: err.Error()}
 }
 
-// receiveFrame takes one frame.
+// receiveFrame handles one frame.
 func (l *leg) receiveFrame(at time.Duration, frame []byte) error {
 	l.stats.FramesIn.Add(1)
 	kind, body, err := parseFrame(frame)
@@ -343,7 +345,7 @@ func (l *leg) receiveFrame(at time.Duration, frame []byte) error {
 	return nil
 }
 
-// receiveAccepted takes the frame with which the server reports that the room has admitted the
+// receiveAccepted handles the frame with which the server reports that the room has admitted the
 // client.
 func (l *leg) receiveAccepted(at time.Duration, body []byte) error {
 	if err := l.receiveCount(at, Accepted, body); err != nil {
@@ -356,7 +358,7 @@ func (l *leg) receiveAccepted(at time.Duration, body []byte) error {
 	return nil
 }
 
-// receiveCount takes a frame that contains only a number.
+// receiveCount handles a frame that contains only a number.
 func (l *leg) receiveCount(at time.Duration, k ArrivalKind, body []byte) error {
 	n, err := parseCount(body)
 	if err != nil {

@@ -14,23 +14,23 @@ type SessionConfig struct {
 	Inbox *Inbox
 	// Clock is the monotonic clock of the driver's timestamps; nil: drivers set their own.
 	Clock func() time.Duration
-	// Stats counts; nil: not counted.
+	// Stats gets the counts of the session; nil: none.
 	Stats *Stats
 	// Decode returns the owner's declaration of a message's method, and the decoded payload, on the
 	// I/O goroutine. An error, or a panic, drops the message and is counted. The message's Payload
-	// is valid only during the call, and is passed on only if decoded is nil. With a nil Decode
-	// every payload is passed on.
+	// is valid only during the call. The arrival has it only if decoded is nil, or if Decode is
+	// nil.
 	Decode func(m *Message) (method, decoded any, err error)
-	// Size estimates the memory that Decode would allocate for a message, without decoding it: the
-	// message is charged with it, and dropped beyond MaxDecoded. With a nil Size the payload is
-	// charged.
+	// Size estimates, without decoding, the memory that Decode would allocate for a message. The
+	// message counts with this size, and is dropped above MaxDecoded. If Size is nil, it counts
+	// with the size of its payload.
 	Size func(m *Message) int
 	// Limits bounds the data that the peer may send.
 	Limits Limits
 	// Moves reports that the client can continue with another session over the same connection.
 	Moves bool
-	// AskMoves allows the client to ask for a move, on a server. Otherwise such a frame is a
-	// violation.
+	// AskMoves permits the client to request a move, on a server. Without it such a frame is a
+	// protocol violation.
 	AskMoves bool
 	// Sent, if set, is called for every message passed to Send, even if it is dropped, on the
 	// owner's goroutine.
@@ -47,8 +47,8 @@ type Session struct {
 	backlog *Backlog // owner's goroutine; nil without Keep
 }
 
-// NewSession creates a connection and returns its two sides: one for the owner, one for the driver.
-// cfg.Inbox must be set.
+// NewSession creates a connection and returns its two sides: the Session for the owner, and the
+// Link for the driver. cfg.Inbox must be set.
 func NewSession(cfg SessionConfig) (*Session, *Link) {
 	l := new(Link)
 	s, first := newSession(cfg, l)
@@ -84,7 +84,7 @@ func (s *Session) Conn() uint64 { return s.cfg.Conn }
 // Inbox returns the inbox to which arrivals are pushed.
 func (s *Session) Inbox() *Inbox { return s.cfg.Inbox }
 
-// Keep makes b keep the reliable messages from now on, until the peer confirms them. Without it,
+// Keep stores the reliable messages from now on in b, until the peer confirms them. Without it,
 // messages that the connection loses are lost.
 func (s *Session) Keep(b *Backlog) { s.backlog = b }
 
@@ -111,7 +111,7 @@ func (s *Session) LinkFacts() LinkFacts {
 }
 
 // TakeFlushLag returns the time from the newest flush that was sent completely until the link
-// accepted its last datagram. It reports false if none was sent since the last call.
+// accepted its last datagram. It reports false if no flush was sent since the last call.
 func (s *Session) TakeFlushLag() (time.Duration, bool) {
 	lag := s.flushLag.Swap(0)
 	return time.Duration(lag), lag > 0

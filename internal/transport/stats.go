@@ -22,8 +22,8 @@ const (
 	DropStale                        // datagram: its number is older than the window
 	DropDatagram                     // datagram: its envelope is malformed
 	DropDatagramTooLarge             // datagram: it is larger than allowed
-	DropBeat                         // datagram: no new contents, too soon after another such
-	DropDatagramUnsent               // datagram: the link did not take it
+	DropBeat                         // datagram: no new contents, and too soon after another one
+	DropDatagramUnsent               // datagram: the link did not accept it
 	DropDatagramBehind               // datagram: it expired while the link was behind
 	DropDatagramRate                 // datagram: too many from this session
 	DropDatagramBytes                // datagram: too many bytes from this session
@@ -31,24 +31,24 @@ const (
 	DropTime                         // datagram: a time reply that runs backwards
 	DropMessage                      // message: its envelope is malformed
 	DropStage                        // message: its stage does not exist
-	DropDecode                       // message: Decode refused it
+	DropDecode                       // message: Decode returned an error
 	DropDecoded                      // message: its decoded size is above MaxDecoded
 	// stream: a frame that is empty, or of a kind that this version does not know
 	DropFrame
-	DropStream       // stream: a protocol violation, the connection closed
-	DropFrameRate    // stream: far too many frames, the connection closed
-	DropStreamBytes  // stream: far too many bytes, the connection closed
-	DropHello        // handshake: no hello, but other bytes
+	DropStream       // stream: a protocol violation; the connection is closed
+	DropFrameRate    // stream: far too many frames; the connection is closed
+	DropStreamBytes  // stream: far too many bytes; the connection is closed
+	DropHello        // handshake: other bytes than a hello
 	DropHelloTimeout // handshake: no hello in time
 	DropHandshakes   // handshake: too many at once
-	// handshake: too many at once of one household or machine
+	// handshake: too many at once from one household or machine
 	DropHandshakeSite
-	DropHandshakeRate // handshake: too many in a short time, of a site or of all
-	DropUnproven      // handshake: an unproven address, above the limit of such
+	DropHandshakeRate // handshake: too many in a short time, from a site or in total
+	DropUnproven      // handshake: an unproven address, above the limit for these
 	DropDismissed     // handshake: evicted to free a place
 	DropFull          // handshake: refused before it began, the server is full
 	DropOverload      // handshake: refused before it began, the server is overloaded
-	DropOrigin        // handshake: of a page with a forbidden origin
+	DropOrigin        // handshake: from a page with a forbidden origin
 	DropRequest       // handshake: an HTTP request that opens no session
 	numDrops
 )
@@ -103,8 +103,8 @@ type Stats struct {
 	StreamBytesIn, StreamBytesOut atomic.Uint64
 	// Chokes and ChokeNanos count the sends that waited for a peer's congestion window.
 	Chokes, ChokeNanos atomic.Uint64
-	// Handshakes counts connections that reached the hello, Joined the admitted ones, and Refused
-	// the declined ones.
+	// Handshakes counts connections that have sent a hello, Joined the admitted connections, and
+	// Refused the refused connections.
 	Handshakes, Joined [NumKinds]atomic.Uint64
 	Refused            atomic.Uint64
 	// Retries counts connections that were asked to prove their address.
@@ -125,7 +125,7 @@ func (s *Stats) Drop(d Drop, n uint64) { s.drops[d].Add(n) }
 // Dropped returns the number of discards for a reason.
 func (s *Stats) Dropped(d Drop) uint64 { return s.drops[d].Load() }
 
-// Drops calls fn for every reason, in a fixed order, zero counts included.
+// Drops calls fn for every reason, in a fixed order, including zero counts.
 func (s *Stats) Drops(fn func(queue, reason string, n uint64)) {
 	for d := range s.drops {
 		fn(dropNames[d][0], dropNames[d][1], s.drops[d].Load())
@@ -135,7 +135,7 @@ func (s *Stats) Drops(fn func(queue, reason string, n uint64)) {
 // Disconnect counts the end of a connection.
 func (s *Stats) Disconnect(c Code) { s.disconnects[c.counter()].Add(1) }
 
-// Disconnects calls fn for every code, in a fixed order, zero counts included. The game's codes
+// Disconnects calls fn for every code, in a fixed order, including zero counts. The game's codes
 // share the name "game".
 func (s *Stats) Disconnects(fn func(code string, n uint64)) {
 	for c := range s.disconnects {

@@ -45,7 +45,7 @@ const (
 type walker struct {
 	rest  []byte
 	known *layout
-	seen  uint16 // fields with the flag once that have occurred, a bit per number
+	seen  uint16 // fields with the flag once that have occurred, one bit per number
 
 	num   protowire.Number
 	field []byte // the message from this field on

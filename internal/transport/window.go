@@ -13,20 +13,20 @@ import "time"
 // Its target is a queueing delay D above the least round trip R, not a loss rate (the update of
 // FAST TCP). It compares R with the least round trip of the last 100 ms, which jitter does not
 // disturb (the standing round trip of Copa). R may become outdated: a round trip that remains above
-// R+D is caused by our own queue or by a longer route, and one snapshot sent alone distinguishes
-// them (the measurement of BBR). Once the link is full, the bytes of the snapshots are limited too:
-// see rate.go.
+// R+D is caused by our own queue or by a longer route. To distinguish these, one snapshot is sent
+// alone (the measurement of BBR). Once the link is full, the bytes of the snapshots are limited
+// too: see rate.go.
 const (
 	// MaxWindow bounds the snapshots in flight, and so the memory of a Window. 128 at 60 Hz is a
 	// round trip of two seconds.
 	MaxWindow = 128
 
-	// windowStart is the size W before the first sample: a snapshot, the one that overtakes it, and
-	// for each of them one more in case an acknowledgement is lost.
+	// windowStart is the size W before the first sample: two snapshots in flight, and for each of
+	// them one more in case an acknowledgement is lost.
 	windowStart = 4
 	// windowSpan is the period over which S (the least round trip) and N (the most snapshots in
-	// flight) are taken: several samples at every send rate in use, and too short for a player to
-	// notice.
+	// flight) are taken: long enough for several samples at every send rate in use, and too short
+	// for a player to notice.
 	windowSpan = 100 * time.Millisecond
 	// windowSlack is the least value of D, the queueing delay that is allowed above the least round
 	// trip R. Both ends poll at their own tick, so a round trip is uncertain by two ticks, plus
@@ -44,13 +44,13 @@ const (
 	probeMost  = 500 * time.Millisecond
 
 	// breakAfter is the time without an acknowledgement after which only probes are sent: the
-	// circuit breaker of RFC 8083 and RFC 8085 (section 3.1.10). Only a window for a round trip
-	// near it is still open then.
+	// circuit breaker of RFC 8083 and RFC 8085 (section 3.1.10). Then only a window for a round
+	// trip of about this length is still open.
 	breakAfter = 2 * time.Second
 
 	// windowSilence is the silence after which the next arrival admits one full snapshot. A client
-	// that receives no data still sends at 10 Hz, so a fault of one direction is not taken for
-	// silence, and does not fill with snapshots.
+	// that receives no data still sends at 10 Hz, so a path that fails in one direction does not
+	// count as silence, and is not filled with snapshots.
 	windowSilence = 300 * time.Millisecond
 
 	// windowPolls is the size of the ring of polls from which S and N are taken. Beyond 32 polls in
@@ -63,8 +63,7 @@ const (
 // allocates only when more snapshots are in flight than ever before.
 //
 // A sample is the time from a snapshot's flush to the poll with its first acknowledgement. A
-// snapshot that is removed unacknowledged, because a later packet was acknowledged, yields no
-// sample.
+// snapshot that is removed because a later packet was acknowledged gives no sample.
 type Window struct {
 	period time.Duration // between two snapshots, when the window is open
 	size   int           // W
@@ -75,7 +74,7 @@ type Window struct {
 	count int
 
 	next uint64 // one above the highest packet id sent
-	top  uint64 // one above the highest packet id acknowledged; 0 = none
+	top  uint64 // one above the highest acknowledged packet id; 0: none
 
 	// Samples of the last 100 ms, one entry per poll, oldest first. All samples
 	// of a poll are taken at one instant, so their least and largest suffice.
@@ -83,19 +82,19 @@ type Window struct {
 	pollHead  int
 	pollCount int
 
-	least time.Duration // R; 0 = no sample yet
-	srtt  time.Duration // of all samples; 0 = none yet
+	least time.Duration // R; 0: no sample yet
+	srtt  time.Duration // smoothed round trip of all samples; 0: none yet
 
 	hold      time.Duration // H
 	above     bool          // S is above R+D, ...
-	aboveFrom time.Duration // ... since then
+	aboveFrom time.Duration // ... since this time
 	measuring bool
 	restore   int // W before the measurement
 
 	lastAck     time.Duration // last poll with a new acknowledgement
 	lastSent    time.Duration // last snapshot or probe
 	lastArrived time.Duration
-	heard       bool // any arrival yet: the time before it is no silence
+	heard       bool // a packet has arrived; the time before the first one is no silence
 	admit       bool // one full snapshot may be sent although the window is closed
 
 	rate rate
@@ -104,10 +103,10 @@ type Window struct {
 // flight is one snapshot in flight.
 type flight struct {
 	first, last uint64
-	bytes       int           // with the headers of its packets
-	at          time.Duration // its flush
-	acked       uint64        // a bit per packet
-	n           int           // snapshots in flight at its flush, itself included
+	bytes       int           // bytes of the snapshot, with the headers of its packets
+	at          time.Duration // time of its flush
+	acked       uint64        // one bit per packet
+	n           int           // snapshots in flight at its flush, including itself
 	sampled     bool
 }
 
@@ -117,8 +116,8 @@ func (f *flight) done(top uint64) bool {
 	return f.last+1 < top || f.acked == ^uint64(0)>>(63-(f.last-f.first))
 }
 
-// pollSamples holds, of all samples taken at one poll, the least time and the largest number of
-// snapshots in flight.
+// pollSamples holds the least time and the largest number of snapshots in flight among all samples
+// of one poll.
 type pollSamples struct {
 	at    time.Duration
 	least time.Duration
@@ -151,7 +150,7 @@ func (w *Window) Open(now time.Duration) (send, probe bool) {
 	if open && w.Budget(now) >= leastSnapshot {
 		return true, false
 	}
-	// The interval counts from the last acknowledgement, snapshot or probe.
+	// The interval begins at the last acknowledgement, snapshot or probe.
 	return false, now-max(w.lastAck, w.lastSent) >= w.probeInterval()
 }
 
@@ -161,8 +160,8 @@ func (w *Window) unacknowledged(now time.Duration) bool {
 	return w.count > 0 && now-max(w.lastAck, w.flight(0).at) >= breakAfter
 }
 
-// aloneLost reports whether the snapshot that is sent alone to measure R seems to be lost: without
-// another one the client would get none for a second.
+// aloneLost reports whether the snapshot that was sent alone to measure R seems to be lost. Without
+// another snapshot the client would get none for a second.
 func (w *Window) aloneLost(now time.Duration) bool {
 	return w.measuring && now-max(w.lastAck, w.lastSent) >= min(w.srtt+w.srtt/2, probeMost/2)
 }
@@ -176,17 +175,17 @@ func (w *Window) probeInterval() time.Duration {
 	return min(max(2*w.srtt, probeLeast), probeMost)
 }
 
-// Budget returns the number of bytes that a snapshot sent now may have, Unlimited if the link
-// carries all. A record that cannot be divided may exceed it, and delays the next snapshot.
+// Budget returns the number of bytes that a snapshot may have now, or Unlimited if the link can
+// carry all changes. A record that cannot be divided may exceed it, and delays the next snapshot.
 func (w *Window) Budget(now time.Duration) int {
 	b := w.rate.budget(now, w.period)
-	if w.measuring { // One snapshot per round trip is sent in any case.
+	if w.measuring { // While R is measured, one snapshot per round trip is sent in any case.
 		b = max(b, leastSnapshot)
 	}
 	return b
 }
 
-// Sent records that packets first to last, of so many bytes together, were sent at this flush as
+// Sent records that packets first to last, with bytes bytes in total, were sent at this flush as
 // one snapshot or as a probe. A probe is neither counted as in flight nor sampled: its
 // acknowledgement frees every snapshot before it. Ids increase from call to call; a snapshot has at
 // most 64 packets.
@@ -212,13 +211,13 @@ func (w *Window) Sent(now time.Duration, first, last uint64, bytes int, probe bo
 	}
 	n := w.count
 	if alone {
-		n = 1 // One that seems to be lost is not in its way.
+		n = 1 // A snapshot that seems to be lost does not delay this one.
 	}
 	*w.flight(w.count - 1) = flight{first: first, last: last, bytes: bytes, at: now, n: n}
 }
 
 // Arrived records an arrival of the client. The owner calls it at a poll with
-// LinkFacts.LastArrival, if that has changed: an empty datagram counts.
+// LinkFacts.LastArrival, if that has changed; an empty datagram counts too.
 func (w *Window) Arrived(now time.Duration) {
 	if w.heard && now-w.lastArrived >= windowSilence && w.count >= w.size {
 		w.admit = true
@@ -226,7 +225,7 @@ func (w *Window) Arrived(now time.Duration) {
 	w.heard, w.lastArrived = true, now
 }
 
-// Acked takes acknowledged packet ids, in any order, at the poll of time now. Ids never sent, or
+// Acked handles acknowledged packet ids, in any order, at the poll of time now. Ids never sent, or
 // acknowledged before, have no effect.
 func (w *Window) Acked(now time.Duration, ranges []Range) {
 	top := w.top
@@ -297,7 +296,7 @@ func (w *Window) takeSamples(now time.Duration) {
 }
 
 // sample updates the window by the round trip s of one snapshot; n snapshots were in flight when it
-// was sent, itself included.
+// was sent, including itself.
 func (w *Window) sample(now, s time.Duration, n int) {
 	if w.srtt == 0 {
 		w.srtt = s
@@ -318,15 +317,16 @@ func (w *Window) sample(now, s time.Duration, n int) {
 	limit := w.limit()
 	if standing <= limit {
 		w.above = false
-		// Half again of the snapshots in use lets a link take more within a few samples, and does
-		// not grow an unused window; the bound is the number that fits in R+D. For small N three or
-		// four periods in a row may pass without news. More headroom was tried (N+4): with 2 % loss
-		// each way it saves 1 blocked snapshot in 20 000, but on a link asked for 8 times its
-		// capacity, the p99 of the age rose from 1.2 to 1.8 s.
+		// The new size is 1.5 times the number of snapshots in use, which lets a link carry more
+		// within a few samples, and does not enlarge an unused window; the bound is the number that
+		// fits in R+D. With a small N, three or four periods in a row may pass without an
+		// acknowledgement. More headroom was tried (N+4): with 2 % loss each way it saves 1 blocked
+		// snapshot in 20 000, but on a link asked for 8 times its capacity, the p99 of the age rose
+		// from 1.2 to 1.8 s.
 		w.resize(min((3*used+1)/2+1, ceilDiv(limit, w.period)+2))
 		return
 	}
-	if w.rate.limit == 0 { // Otherwise smaller snapshots shorten the queue.
+	if w.rate.limit == 0 { // With a limit, smaller snapshots shorten the queue.
 		w.rate.closing = true
 		w.resize(ceilDiv(time.Duration(used)*limit, standing))
 	}
@@ -339,15 +339,15 @@ func (w *Window) sample(now, s time.Duration, n int) {
 	}
 }
 
-// measured ends the measurement of R with the sample s of a snapshot that was sent alone, so that
-// our own queue has no part in it.
+// measured ends the measurement of R with the sample s of a snapshot that was sent alone, so that s
+// does not include our own queue.
 func (w *Window) measured(s time.Duration) {
 	if s <= w.limit() {
-		// R was right: the queue is our own, or shared. Measure less often.
+		// R was right: the queue is caused by this flow or by others. Measure less often.
 		w.hold = min(2*w.hold, windowHoldMax)
 	} else {
 		w.hold = windowHold
-		w.rate.limit = 0 // It was limited because of the longer route.
+		w.rate.limit = 0 // The rate was limited because of the longer route.
 	}
 	w.least = s
 	w.measuring, w.above = false, false
@@ -373,7 +373,7 @@ func (w *Window) remember(now, s time.Duration, n int) {
 }
 
 // recent returns S and N: the least sample and the largest n of the last 100 ms. There is at least
-// one, because it is called right after remember.
+// one sample, because recent is called directly after remember.
 func (w *Window) recent(now time.Duration) (standing time.Duration, used int) {
 	for now-w.polls[w.pollHead].at > windowSpan {
 		w.pollHead = (w.pollHead + 1) % windowPolls
@@ -414,8 +414,8 @@ func (w *Window) Size() int { return w.size }
 // sent.
 func (w *Window) InFlight() int { return w.count }
 
-// SRTT is the smoothed round trip from flush to the poll with the acknowledgement, both ends' ticks
-// included; 0 before the first sample.
+// SRTT is the smoothed round trip from flush to the poll with the acknowledgement, including the
+// ticks of both ends; 0 before the first sample.
 func (w *Window) SRTT() time.Duration { return w.srtt }
 
 // Least is R, the round trip of the link without a queue; 0 before the first

@@ -8,8 +8,8 @@ import (
 // ErrDatagramTooLarge is the error of a link that cannot send a datagram of this size now.
 var ErrDatagramTooLarge = errors.New("transport: datagram is too large for the link")
 
-// ErrBehind is the error of a datagram that expired before the link, behind with earlier data,
-// could send it.
+// ErrBehind is the error for a datagram that expired before the link could send it, because earlier
+// data still waited.
 var ErrBehind = errors.New("transport: link is behind")
 
 // sendDatagrams passes every pending datagram to send, which must not keep it. It also frees the
@@ -18,7 +18,7 @@ var ErrBehind = errors.New("transport: link is behind")
 // ErrBehind ends the sending.
 func (l *leg) sendDatagrams(clock func() time.Duration, send func(datagram []byte) error) error {
 	at := clock()
-	buf := l.scratch.Swap(nil) // Another call, which waits in send, may have taken it.
+	buf := l.scratch.Swap(nil) // Another call, which waits in send, may be using it.
 	if buf == nil {
 		buf = new([]byte)
 	}
@@ -41,7 +41,7 @@ func (l *leg) sendDatagrams(clock func() time.Duration, send func(datagram []byt
 
 // appendDatagram appends the next datagram to send, and reports false when there is none. The
 // packets of a snapshot are sent first; acknowledgements, time sync and unreliable messages fill
-// the space that is left. at stamps the time sync.
+// the remaining space. at is the time for the time sync.
 func (l *leg) appendDatagram(dst []byte, at time.Duration) ([]byte, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,8 +81,8 @@ func (l *leg) appendDatagram(dst []byte, at time.Duration) ([]byte, bool) {
 	return dst, true
 }
 
-// appendTailLocked appends the fields after the messages, which get their space before messages do:
-// the inputs, and the input status if there is room.
+// appendTailLocked appends the fields after the messages: the inputs, and the input status if there
+// is room. Space for them is reserved before the messages.
 func (l *leg) appendTailLocked(dst []byte, room int) []byte {
 	b := &l.box
 	dst = appendInputs(dst, b.inputs)
@@ -121,7 +121,7 @@ func (l *leg) datagramSent(started, ended time.Duration, err error) {
 	}
 	l.mu.Lock()
 	b := &l.box
-	if b.lastInHand { // The owner gets the slot back.
+	if b.lastInHand { // The owner may use the slot again.
 		b.lastInHand, b.packets, b.next = false, nil, 0
 		l.slotBusy.Store(false)
 	}
