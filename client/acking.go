@@ -2,25 +2,25 @@ package client
 
 import "time"
 
-// acking decides which flushes justify a datagram for acknowledgements alone. Any other data in a
-// flush carries them anyway, so this concerns a client without data to send. On a good link it
-// acknowledges every third snapshot: the server's limit of unacknowledged snapshots (its window)
-// has room for three, and for three more when one such datagram is lost. On any other link each
+// acking decides which flushes justify a datagram only for acknowledgements. Datagrams with other
+// data carry acknowledgements anyway, so this concerns a client without data to send. On a good
+// link it acknowledges every third snapshot: the server's limit of unacknowledged snapshots (its
+// window) has room for three, and for three more if such a datagram is lost. On any other link each
 // flush acknowledges.
 type acking struct {
 	goodFrom time.Duration // the link is good from then on, unless packets are lost or held back
-	losses   uint64        // counted so far
-	tick     uint64        // of the newest snapshot
-	arrived  time.Duration // when it was seen first
+	losses   uint64        // number of losses counted so far
+	tick     uint64        // tick of the newest snapshot
+	arrived  time.Duration // time at which the newest snapshot was first seen
 	turn     uint64        // number of the last acknowledged group of snapshots
 	sent     time.Duration // the last flush that justified a datagram
 }
 
 const (
-	// ackSnapshots and ackSpan limit how many snapshots are acknowledged at once. The window has
-	// room for a queue of 50 ms: see internal/transport/window.go.
+	// ackSnapshots and ackSpan limit the number of snapshots that are acknowledged at once. The
+	// window has room for a queue of 50 ms: see internal/transport/window.go.
 	ackSnapshots = 3
-	ackSpan      = 51 * time.Millisecond // Three periods of 60 Hz, and a little.
+	ackSpan      = 51 * time.Millisecond // A little more than three periods of 60 Hz.
 	// goodAfter is the time without a lost packet or held-back snapshot after which a link is good.
 	goodAfter = 2 * time.Second
 	// ackInterval is the longest time without a datagram: after 300 ms servers consider a client
@@ -31,10 +31,10 @@ const (
 	ackLate = 50 * time.Millisecond
 )
 
-// due reports whether a flush justifies a datagram; period is that of the server's ticks.
+// due reports whether a flush justifies a datagram; period is the period of the server's ticks.
 //
 // The acknowledged snapshots are selected by the server's ticks. So clients that receive the same
-// snapshots have acknowledged the same ones, and one encoding serves them all.
+// snapshots acknowledge the same snapshots, and can share one encoding.
 func (a *acking) due(now time.Duration, r *losses, period time.Duration) bool {
 	if r.count != a.losses {
 		a.losses, a.goodFrom = r.count, now+goodAfter

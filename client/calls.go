@@ -12,10 +12,10 @@ import (
 
 // calls holds the calls that wait for an answer. Only Step's goroutine uses it.
 type calls struct {
-	last    uint64        // id of the newest
+	last    uint64        // id of the newest call
 	waiting []waitingCall // by id
-	refused int           // since the last poll, because too many wait
-	late    uint64        // answers of calls that were given up
+	refused int           // number of calls refused since the last poll, because too many wait
+	late    uint64        // number of answers to calls that no longer waited
 }
 
 type waitingCall struct {
@@ -26,14 +26,15 @@ type waitingCall struct {
 }
 
 // maxCalls is the maximum number of calls that wait for answers: more than a player can make. It is
-// also the maximum number of calls that are refused for this reason in one frame.
+// also the maximum number of calls that are refused in one frame because too many wait.
 const maxCalls = 1024
 
 // ErrTimeout is the error of a call that was not answered within its
 // [netloop.Timeout].
 var ErrTimeout = errors.New("client: the call was not answered in time")
 
-// ErrTooManyCalls is the error of a call that was not sent because 1 024 wait for their answers.
+// ErrTooManyCalls is the error of a call that was not sent because 1 024 calls wait for their
+// answers.
 var ErrTooManyCalls = errors.New("client: too many calls wait for their answers")
 
 // add registers a call and returns its id.
@@ -93,7 +94,7 @@ func (cs *calls) expire(t *netloop.Tick, now time.Duration) {
 	}
 }
 
-// failAll fails all waiting calls, oldest first, except new calls made by their callbacks: a game
+// failAll fails all waiting calls, oldest first, except new calls that their callbacks make: a game
 // that calls again each time would never finish.
 func (cs *calls) failAll(t *netloop.Tick, err error) {
 	waiting := cs.waiting

@@ -19,14 +19,14 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Client connects one player to a room, over one connection at a time, and mirrors the room's
-// state. Unless stated otherwise, its methods may only be called from the goroutine that calls
-// Step.
+// Client connects one player to a room, over one connection at a time, and holds a copy of the
+// room's state. Unless stated otherwise, its methods may only be called from the goroutine that
+// calls Step.
 type Client struct {
 	core
 	systems registry
 	closer  func() // closes the resources that Dial opened for this client alone
-	closed  bool   // by Close
+	closed  bool   // Close was called
 
 	// The parts, in the order of the data: connection, arrivals, drawing, output.
 	conn       connection
@@ -68,7 +68,7 @@ func newClient(cfg Config, clock loop.Clock) (*Client, error) {
 		c.guard.Panicked(&panicguard.Func{Kind: panicguard.Handler, Name: it.Method.Name}, v, stack)
 	}
 	for _, class := range c.schema.Classes().Classes() {
-		c.replica.TellChanges(class, false) // Until a watcher is added.
+		c.replica.TellChanges(class, false) // Changes are not reported until a watcher is added.
 	}
 	c.builtins()
 	return c, nil
@@ -99,10 +99,10 @@ type registry interface {
 	Loop() *netloop.Loop
 }
 
-// maxArrivals limits the arrivals that wait for the next Step. A client that does not step sends no
-// acknowledgements, so the server soon sends it only a few probes a second and no more state;
-// messages fill this inbox. When it is full, unreliable messages are dropped, and a reliable one,
-// which must not be dropped, ends the connection.
+// maxArrivals limits the arrivals that wait for the next Step. A client that does not call Step
+// sends no acknowledgements, so the server soon sends it only a few probes a second and no state;
+// only messages fill this inbox. If it is full, unreliable messages are dropped, and a reliable
+// message, which must not be dropped, ends the connection.
 const maxArrivals = 1024
 
 // builtins registers the systems that each client runs.
@@ -116,12 +116,12 @@ func (c *Client) builtins() {
 		{Name: "transport.flush", Place: loop.Tail, Ask: at(netloop.PostLateUpdate, func(*netloop.Tick) { c.flush() }), BuiltIn: "no packet would be sent to the server"},
 	} {
 		if _, err := c.loop.Add(s); err != nil {
-			panic(err) // The names are ours and distinct.
+			panic(err) // The names are constants and distinct.
 		}
 	}
 }
 
-// at returns the function Ask of a system (see [loop.Spec]) that runs fn at one stage alone.
+// at returns the function Ask of a system (see [loop.Spec]) that runs fn at one stage only.
 func at(stage netloop.Stage, fn func(*netloop.Tick)) func(netloop.Stage) func(*netloop.Tick) {
 	return func(s netloop.Stage) func(*netloop.Tick) {
 		if s != stage {
@@ -132,15 +132,15 @@ func at(stage netloop.Stage, fn func(*netloop.Tick)) func(netloop.Stage) func(*n
 }
 
 // ID returns the client's id in the room, and 0 before it is connected. The id changes if the
-// client has to join anew after a break: see [Reconnect].
+// client has to join again after it has lost its connection: see [Reconnect].
 func (c *Client) ID() netloop.ClientID { return c.conn.id }
 
 // Room returns the name of the client's room; before the client is connected, the name that it
 // requests.
 func (c *Client) Room() string { return c.conn.room }
 
-// Minor returns the minor version of the schema that is in force, once connected:
-// the smaller of the server's and the client's.
+// Minor returns the minor version of the schema in use after the client has connected: the smaller
+// of the server's and the client's version.
 func (c *Client) Minor() int { return c.conn.minor }
 
 // On registers a function to run at a stage of every frame, as Room.On does on the server. With the
@@ -166,9 +166,9 @@ func (c *Client) Group(name string, o ...netloop.SystemOption) *netloop.System {
 // Loop returns the tree of the client's systems, as Room.Loop does on the server.
 func (c *Client) Loop() *netloop.Loop { return c.systems.Loop() }
 
-// Run steps the client at the server's tick rate. If that is below 10 Hz, it uses the rate of fixed
-// steps if that is higher, but at most 10 Hz. It runs until ctx ends, which returns nil, or the
-// client is closed, which returns a *netloop.Closed. It does not close the connection.
+// Run calls Step at the server's tick rate. If the tick rate is below 10 Hz, Run uses the rate of
+// fixed steps if it is higher, but at most 10 Hz. Run returns nil when ctx ends, or a
+// *netloop.Closed when the client is closed. It does not close the connection.
 func (c *Client) Run(ctx context.Context) error {
 	last := c.clock.Now()
 	for next := last; ; {
@@ -179,22 +179,23 @@ func (c *Client) Run(ctx context.Context) error {
 		if closed := c.Closed(); closed != nil {
 			return closed
 		}
-		next = max(next, now-period) // After a stall one frame is made up for, not all.
+		next = max(next, now-period) // After a stall only one missed frame is made up for.
 		next += period
 		if err := c.clock.WaitUntil(ctx, next); err != nil {
-			return nil //nolint:nilerr // The context's end is the ordinary end.
+			return nil //nolint:nilerr // The end of the context is the usual end.
 		}
 	}
 }
 
-// Closed returns why the client ended. It returns nil while the client has not ended, which
-// includes reconnecting after a break, see [Reconnect]. It may be called from any goroutine.
+// Closed returns the reason why the client ended, or nil if it has not ended. A client that
+// reconnects has not ended: see [Reconnect]. It may be called from any goroutine.
 func (c *Client) Closed() *netloop.Closed { return c.conn.ended() }
 
 // Close tells the server that the client leaves and ends the connection. Messages sent before are
 // still flushed; calls that wait for an answer fail, and all systems are removed (see
-// [netloop.OnRemove]). A second Close has no effect. A later Step runs no system: it only fails
-// calls that callbacks made while the client ended. Close must not run concurrently with Step.
+// [netloop.OnRemove]). A second Close has no effect. A later Step runs no system: it only returns
+// errors to calls that callbacks made while the client ended. Close must not run concurrently with
+// Step.
 func (c *Client) Close() error {
 	if c.conn.session != nil {
 		c.conn.session.Close(netloop.CodeLeft, "")
@@ -205,7 +206,7 @@ func (c *Client) Close() error {
 	}
 	c.end(netloop.Closed{Code: netloop.CodeLeft})
 	c.closed = true
-	if rec := c.loop.End(); c.now.Stage == 0 { // Else the Step that runs reports it.
+	if rec := c.loop.End(); c.now.Stage == 0 { // Otherwise the running Step reports it.
 		c.report(rec)
 	}
 	return nil

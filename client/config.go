@@ -18,11 +18,11 @@ type Config struct {
 	// Schema is the schema of the game. If the server runs another build of the game, the client
 	// adapts to the schema of that build.
 	Schema *netloop.Schema
-	// Local is a server of this process, joined without a network: for a game whose player also
-	// hosts it, or plays alone. [Dial] needs no address then. The server may have [netloop.Config]
-	// Offline, and must run, or at least listen, for the game to admit the client.
+	// Local is a server in this process, which the client joins without a network: for a game that
+	// the player also hosts, or plays alone. [Dial] needs no address then. The server may have
+	// [netloop.Config] Offline, and must run, or at least listen, for the game to admit the client.
 	Local *netloop.Server
-	// Room names the room to join. Empty is the server's default room.
+	// Room names the room to join. Empty: the server's default room.
 	Room string
 	// Ticket is a reserved seat in a room, see [netloop.Ticket], or the code of a private room
 	// ([netloop.RoomSpec]). It selects the room, and Room is ignored.
@@ -30,21 +30,22 @@ type Config struct {
 	// Spectate requests a spectator's seat: see [netloop.Client.Spectator]. With a Ticket, the
 	// ticket decides the kind of seat.
 	Spectate bool
-	// Join holds the client's join parameters, as of the creation of the client. They are sent as
-	// JSON, and the server's game reads them with Join.Params.
+	// Join holds the client's join parameters, which are encoded as JSON when the client is
+	// created. The server's game reads them with Join.Params.
 	Join any
 	// Token proves the client's identity to the game's OnAdmit.
 	Token string
-	// Tokens, if set, returns the token of every dial, on the goroutine that dials: a server may
-	// accept a token only once, and a reconnecting client needs another if its seat is gone. It
-	// should return once ctx has ended. Its error fails [Dial]; a reconnecting client tries again.
+	// Tokens, if set, returns the token for each attempt to connect: a server may accept a token
+	// only once, and a reconnecting client needs another token if its seat is gone. It is called on
+	// the goroutine of the attempt, and should return when ctx ends. If it returns an error, [Dial]
+	// fails; a reconnecting client tries again.
 	Tokens func(ctx context.Context) (string, error)
-	// Reconnect configures the client's behaviour when its connection breaks. By default it
+	// Reconnect configures the client's behaviour when it loses its connection. By default it
 	// reconnects.
 	Reconnect Reconnect
 	// LostAfter is the time without a packet from the server after which the connection counts as
-	// broken, from 1 s to 10 s; 0 is 5 s. Only time in which Step was called counts, at most 100 ms
-	// between two calls: a program that hung must not lose its connection for that.
+	// lost, from 1 s to 10 s; 0: 5 s. At most 100 ms between two calls of Step are counted, so that
+	// a program that hung does not lose its connection for this reason.
 	LostAfter time.Duration
 	// TLS sets the certificates that the client accepts. Nil accepts the development certificate of
 	// servers on a loopback address, and otherwise the certificates that the system trusts.
@@ -52,7 +53,7 @@ type Config struct {
 	// Transport selects the kind of connection. The zero value is QUIC; the others exist for
 	// browsers, and for programs that simulate them.
 	Transport Transport
-	// QUICDatagrams makes all datagrams travel over QUIC, as [netloop.Config] QUICDatagrams does.
+	// QUICDatagrams sends all datagrams over QUIC, as [netloop.Config] QUICDatagrams does.
 	QUICDatagrams bool
 	// Log receives the client's log. Nil discards it.
 	Log *slog.Logger
@@ -68,25 +69,25 @@ const (
 	QUIC Transport = transport.QUIC
 	// WebTransport is a WebTransport session, on the same UDP port of the server.
 	WebTransport Transport = transport.WebTransport
-	// WebSocket is a WebSocket on the TCP port of the server's pages; a server without pages has
-	// none.
+	// WebSocket is a WebSocket on the TCP port of the server's pages; a server without pages does
+	// not support it.
 	WebSocket Transport = transport.WebSocket
 )
 
-// Reconnect configures how a client reconnects after its connection has broken. The Client remains
+// Reconnect configures how a client reconnects after it has lost its connection. The Client remains
 // in use: its watchers, systems and objects are kept, reliable messages and calls wait, and [State]
 // reports the progress. A server keeps the client's seat for a while ([netloop.RoomSpec],
-// KeepDropped): a client that returns in time resumes with all of these. When the seat is gone,
-// because that time is over or the server is another, the client joins anew: all objects despawn,
-// then the objects that it sees now spawn; calls and messages in flight are lost, and its
+// KeepDropped): a client that returns in time resumes with all of these. If the seat is gone,
+// because this time is over or because it is another server, the client joins again: all objects
+// despawn, then the currently visible objects spawn; calls and messages in flight are lost, and
 // [Client.ID] changes.
 //
-// A close by the server or the game is no break: a client that is kicked, refused or replaced, or
-// whose server closes, remains closed.
+// If the server or the game closes the connection, the client does not reconnect: a client that is
+// kicked, refused or replaced, or whose server closes, remains closed.
 type Reconnect struct {
-	// Off makes a broken connection the end of the client.
+	// Off disables reconnecting: the client ends when it loses its connection.
 	Off bool
-	// GiveUp is how long the client tries, from 1 s to 24 h; 0 is 60 s.
+	// GiveUp is the time for which the client tries to reconnect, from 1 s to 24 h; 0: 60 s.
 	GiveUp time.Duration
 }
 
@@ -100,7 +101,7 @@ const (
 	maxLostAfter     = 10 * time.Second // QUIC itself waits no longer
 )
 
-// complete fills in the defaults, or returns an error that names the field.
+// complete sets the defaults, or returns an error that names the field.
 func (cfg *Config) complete() error {
 	if cfg.Schema == nil {
 		return errors.New("client: Config.Schema: set it to the game's schema")

@@ -13,14 +13,14 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// connection is the client's connection, and its seat in a room, which outlives the connection.
-// Only Step's goroutine uses it, except closed.
+// connection is the client's connection, and its seat in a room, which it keeps after the loss of
+// the connection. Only Step's goroutine uses it, except closed.
 type connection struct {
 	*core
 	cfg    Config
 	params []byte                          // Config.Join
-	dial   func(context.Context, *attempt) // in the background; calls attempt.finish once
-	jitter *rand.Rand                      // of the delays between attempts to reconnect
+	dial   func(context.Context, *attempt) // connects in the background; calls attempt.finish once
+	jitter *rand.Rand                      // varies the delays between attempts to reconnect
 	// welcomed sets the client's clock and rates from the server's welcome, before the next frame.
 	// It returns an error for an invalid welcome.
 	welcomed func(*attempt) error
@@ -35,10 +35,10 @@ type connection struct {
 	rejoin  *rejoin // nil while connected
 
 	id       netloop.ClientID
-	minor    int    // of the schema that is in force
+	minor    int    // minor version of the schema in use
 	room     string // the current room, or the requested one
-	ticket   string // sent with the request; empty is none
-	instance []byte // of the server
+	ticket   string // sent with the request; empty: none
+	instance []byte // id of the server process
 	secret   []byte // the resume token; empty if the server keeps no seat
 	keep     time.Duration
 	backlog  *transport.Backlog // nil if the server keeps no seat
@@ -54,26 +54,27 @@ type connection struct {
 	done   chan struct{}   // a channel that is closed once the field closed is set
 }
 
-// rejoin is the state of a client with a broken connection, or on its way to another room, until a
-// game has resumed or admitted it.
+// rejoin is the state of a client that has lost its connection, or that moves to another room,
+// until a game has resumed or admitted it.
 type rejoin struct {
-	since   time.Duration // when the break was noticed
+	since   time.Duration // time at which the loss was detected
 	tries   int
-	next    time.Duration // when the next attempt begins, after the last has failed
-	dialing *attempt      // in progress
-	dialed  *attempt      // has connected, and awaits the next poll
+	next    time.Duration // time of the next attempt, after the last one has failed
+	dialing *attempt      // attempt in progress
+	dialed  *attempt      // attempt that has connected and waits for the next poll
 	joining bool          // connected; the server has not sent yet that the client is admitted
 	resumed bool          // the seat was resumed
-	moves   bool          // to another room, on the server's request: no connection has broken yet
-	err     error         // of the last attempt, or the break; nil in a move without a break
-	state   State         // to return to
+	moves   bool          // the client moves to another room; its connection still works
+	err     error         // error of the last attempt, or of the lost connection; nil in a move
+	state   State         // state before the loss, to which the client returns
 }
 
 const (
 	minBackOff = 100 * time.Millisecond // after the first attempt; doubles with each further one
 	maxBackOff = 5 * time.Second
-	// unansweredBackOff replaces maxBackOff after an attempt without any answer: such attempts cost
-	// a server no work, and frequent ones find it soon after it has returned.
+	// unansweredBackOff replaces maxBackOff after an attempt without any answer. Such attempts cost
+	// a server no work, and if they are frequent, the client reconnects soon after the server has
+	// restarted.
 	unansweredBackOff = 600 * time.Millisecond
 	// minUnanswered, or unansweredTrips round trips of the last connection if that is longer, is
 	// the time after which an attempt without any answer is given up. QUIC sends again after 0.2,
@@ -81,23 +82,24 @@ const (
 	minUnanswered   = time.Second
 	unansweredTrips = 3
 	// minDial limits the first dial, and each later limit is twice as long, up to maxDial. The
-	// first ones are short, because a restarted server does not answer a dial that began before.
+	// first limits are short, because a restarted server does not answer a dial that began before
+	// the restart.
 	minDial = time.Second
 	maxDial = 5 * time.Second
-	// maxMove limits a move over a connection that is not broken; usually a limit of the server
-	// ends the move earlier.
+	// maxMove limits a move over an existing connection. Usually a limit of the server ends the
+	// move earlier.
 	maxMove = time.Minute
 )
 
-// ended returns why the client ended, or nil. It may be called from any goroutine.
+// ended returns the reason why the client ended, or nil. It may be called from any goroutine.
 func (n *connection) ended() *netloop.Closed {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.closed
 }
 
-// setEnded records why the client ended, and stops reconnecting. It reports false if the client has
-// ended before.
+// setEnded records the reason why the client ended, and stops reconnecting. It reports false if the
+// client has already ended.
 func (n *connection) setEnded(why *netloop.Closed) bool {
 	n.mu.Lock()
 	first := n.closed == nil
@@ -120,7 +122,7 @@ func (n *connection) setEnded(why *netloop.Closed) bool {
 	return first
 }
 
-// live reports whether there is a connection.
+// live reports whether the client is connected.
 func (n *connection) live() bool { return n.session != nil && (n.rejoin == nil || n.rejoin.joining) }
 
 func (n *connection) setState(s State) {
@@ -133,8 +135,8 @@ func (n *connection) setState(s State) {
 	}
 }
 
-// present returns the client's state, or while it is Reconnecting the state to which it will
-// return; become changes it.
+// present returns the client's state or, while it is Reconnecting, the state to which it will
+// return. become changes the state.
 func (n *connection) present() State {
 	if n.rejoin != nil {
 		return n.rejoin.state
@@ -171,10 +173,10 @@ func temporary(code netloop.Code) bool {
 	return false
 }
 
-// broken handles a break: it starts to reconnect, or, if the client already reconnects, plans the
-// next attempt.
+// broken handles the loss of the connection: it starts to reconnect or, if the client already
+// reconnects, plans the next attempt.
 func (n *connection) broken(why netloop.Closed) {
-	n.session.Close(transport.CodeTimeout, why.Text) // Unless it has ended.
+	n.session.Close(transport.CodeTimeout, why.Text) // No effect if the session has ended.
 	now := n.clock.Now()
 	if r := n.rejoin; r != nil {
 		if r.err == nil {
@@ -196,7 +198,7 @@ func (n *connection) reconnect() {
 		return
 	}
 	tried := now - r.since
-	if r.err == nil { // A move over a connection that is not broken: GiveUp does not count.
+	if r.err == nil { // GiveUp does not apply to a move over an existing connection.
 		if tried >= maxMove {
 			n.end(netloop.Closed{Code: netloop.CodeTimeout, Text: fmt.Sprintf("the other room did not answer within %v", maxMove)})
 			return
@@ -256,9 +258,9 @@ func (n *connection) finishDial(r *rejoin, now time.Duration) {
 	r.err, r.next = err, now+n.backOff(r.tries, most)
 }
 
-// backOff returns the delay after an attempt: it doubles with each attempt, up to most, and
-// deviates at random by up to half of that, so that the clients of a server that was down do not
-// all reconnect at once.
+// backOff returns the delay after an attempt: it doubles with each attempt, up to most, and a
+// random part of up to half is added or subtracted, so that not all clients reconnect at once after
+// a failure of the server.
 func (n *connection) backOff(tries int, most time.Duration) time.Duration {
 	d := doubled(minBackOff, tries, most)
 	return d/2 + time.Duration(n.jitter.Int64N(int64(d)+1))
@@ -272,7 +274,7 @@ func doubled(first time.Duration, tries int, most time.Duration) time.Duration {
 	return min(first, most)
 }
 
-// left returns for how long the server still keeps the client's seat.
+// left returns the time for which the server still keeps the client's seat.
 func (n *connection) left() time.Duration {
 	if n.rejoin == nil {
 		return 0
@@ -298,7 +300,7 @@ func (n *connection) accepted(received uint64) {
 	n.setState(r.state)
 }
 
-// confirmed records how many reliable messages the server has received.
+// confirmed records the number of reliable messages that the server has received.
 func (n *connection) confirmed(received uint64) {
 	if n.backlog != nil && !n.backlog.Confirm(received) {
 		n.violated()
@@ -320,13 +322,13 @@ func (n *connection) count(a *transport.Arrival) {
 
 // silence measures the time without packets while Step was called.
 type silence struct {
-	arrival  time.Duration // the newest
-	step     time.Duration // the last Step
+	arrival  time.Duration // time of the newest arrival
+	step     time.Duration // time of the last Step
 	duration time.Duration
 }
 
-// maxFrame limits the part of one frame's length that counts as silence: if the frame is longer,
-// the program hung, or the machine slept.
+// maxFrame limits the part of one frame's length that counts as silence. If a frame is longer, the
+// program hung or the machine slept.
 const maxFrame = 100 * time.Millisecond
 
 // add records a Step and the time of the newest arrival, and returns the time without packets.

@@ -12,8 +12,8 @@ import (
 	"github.com/netloop/netloop/internal/schema"
 )
 
-// core is shared by all parts of a client: the loop with its running frame, the replicated state,
-// and the counters. Only Step's goroutine uses it, except posted.
+// core has the data that all parts of a client share: the loop with its running frame, the
+// replicated state, and the counters. Only Step's goroutine uses it, except posted.
 type core struct {
 	schema  *schema.Schema
 	clock   loop.Clock
@@ -22,7 +22,7 @@ type core struct {
 	loop    *loop.Loop[*netloop.Tick]
 	now     loop.Now
 	tick    bridge.Tick
-	guard   panicguard.Guard // of the game's functions other than systems
+	guard   panicguard.Guard // guards the game's functions other than systems
 	stats   Stats
 
 	mu     sync.Mutex
@@ -39,8 +39,8 @@ func (c *core) call(name string, fn func()) {
 	fn()
 }
 
-// post runs fn at the poll of the next frame. Only Step's goroutine may call it, and without a
-// limit: each new watcher and each failed call adds only one function.
+// post runs fn at the poll of the next frame. Only Step's goroutine may call it. It has no limit,
+// because each new watcher and each failed call adds only one function.
 func (c *core) post(fn func(*netloop.Tick)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,7 +68,7 @@ func (c *core) runPosted(t *netloop.Tick) {
 	}
 }
 
-// inspect calls fn with a live tick, between two frames or in a callback of one.
+// inspect calls fn with a valid Tick, between two frames or in a callback of a frame.
 func (c *core) inspect(fn func(*netloop.Tick)) {
 	stage, system := c.now.Stage, c.now.System // Zero, except in a callback of the running frame.
 	c.now.Stage, c.now.System = netloop.Update, "client.inspect"

@@ -21,8 +21,8 @@ import (
 // be called from any goroutine.
 type Dialer struct {
 	d       *quicnet.Dialer
-	local   *inproc.Dialer // used instead of d for Config.Local
-	sockets *wsnet.Dialer  // for clients over WebSocket, each on a TCP socket of its own
+	local   *inproc.Dialer // used in place of d for Config.Local
+	sockets *wsnet.Dialer  // for clients over WebSocket, each with its own TCP socket
 }
 
 func dialerOf(d *quicnet.Dialer) *Dialer { return &Dialer{d: d, sockets: wsnet.NewDialer()} }
@@ -43,11 +43,12 @@ func (d *Dialer) Close() error {
 	return d.d.Close()
 }
 
-// Dial connects to a server at addr, host:port, joins its room, and returns once the game has
-// admitted the client. A *netloop.Refusal tells why the server or the game refused it, or how the
-// server's build differs incompatibly: it has CodeSchemaMismatch and names the class or method, the
-// field, and both types. If the connection breaks later, the client reconnects with the same
-// Dialer: see [Reconnect]. With a Config.Local the address and the Dialer are not used.
+// Dial connects to a server at addr, host:port, joins its room, and returns when the game has
+// admitted the client. If the server or the game refuses the client, the error is a
+// *netloop.Refusal. For an incompatible build of the server it has CodeSchemaMismatch, and names
+// the class or method, the field, and both types. If the client loses the connection later, it
+// reconnects with the same Dialer: see [Reconnect]. With a Config.Local the address and the Dialer
+// are not used.
 func (d *Dialer) Dial(ctx context.Context, addr string, cfg Config) (*Client, error) {
 	c, err := newClient(cfg, systemClock())
 	if err != nil {
@@ -128,8 +129,8 @@ func (d *Dialer) dial(ctx context.Context, addr string, cfg *Config, a *attempt)
 	a.finish(quicnet.Dial(ctx, conf))
 }
 
-// dialSocket connects over a WebSocket. The address is that of the server's pages, host:port, or
-// the socket's URL.
+// dialSocket connects over a WebSocket. The address is host:port of the server's pages, or the URL
+// of the socket.
 func (d *Dialer) dialSocket(ctx context.Context, addr string, cfg *Config, a *attempt) (*transport.Session, *netloopv1.Welcome, error) {
 	to, err := wsnet.URL(addr, quicnet.OnLoopback(addr))
 	if err != nil {
@@ -140,7 +141,7 @@ func (d *Dialer) dialSocket(ctx context.Context, addr string, cfg *Config, a *at
 		if conf, err = quicnet.ClientTLS(wsnet.HostOf(to), quicnet.Trust{}); err != nil {
 			return nil, nil, err
 		}
-		conf.ServerName = "" // The URL contains it.
+		conf.ServerName = "" // The URL contains the name.
 	}
 	conf.NextProtos = []string{"http/1.1"}
 	return d.sockets.Dial(ctx, wsnet.DialConfig{URL: to, TLS: conf, Greeting: a.greeting(), Session: a.config, Quiet: a.quiet})
@@ -149,7 +150,7 @@ func (d *Dialer) dialSocket(ctx context.Context, addr string, cfg *Config, a *at
 // built lists the available transports.
 var built = map[Transport]bool{QUIC: true, WebTransport: true, WebSocket: true}
 
-// Dial connects with a socket of the client's own, which Close closes.
+// Dial connects with a new socket, which Client.Close closes.
 func Dial(ctx context.Context, addr string, cfg Config) (*Client, error) {
 	if cfg.Local != nil {
 		return new(Dialer).Dial(ctx, addr, cfg)
@@ -166,7 +167,7 @@ func Dial(ctx context.Context, addr string, cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// refusal returns why a client was not admitted.
+// refusal returns the reason why a client was not admitted.
 func refusal(err error) netloop.Closed {
 	var (
 		refused *transport.Refusal

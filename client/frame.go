@@ -9,12 +9,12 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Step runs one frame, of any length: the seven stages once, and one fixed step for each that
-// became due on the server's clock, often none, and at most as many as 125 ms contain, or 8 if that
-// is more, each with its own number and time. frame is the time since the last Step, which systems
-// see as Delta. It never waits for the network.
+// Step runs one frame, of any length: the seven stages once, and the fixed steps that became due on
+// the server's clock, each with its own number and time. Often no step is due; at most as many run
+// as 125 ms contain, or 8 if that is more. frame is the time since the last Step, which systems get
+// as Delta. Step never waits for the network.
 func (c *Client) Step(frame time.Duration) {
-	if c.closed { // Calls made in callbacks of the end fail.
+	if c.closed { // Calls that were made in callbacks at the end fail.
 		c.inspect(c.runPosted)
 		return
 	}
@@ -99,7 +99,7 @@ func (c *Client) arrived(t *netloop.Tick, a *transport.Arrival) {
 // do not overflow.
 const maxClosing = uint64(1 << 60)
 
-// disconnected handles the end of the connection: a break, or a close by the server.
+// disconnected handles the end of the connection: its loss, or a close by the server.
 func (c *Client) disconnected(why netloop.Closed) {
 	if c.conn.reconnects(why.Code) {
 		c.conn.broken(why)

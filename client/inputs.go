@@ -26,20 +26,20 @@ type inputs struct {
 	sample func(t *netloop.Tick) bool
 	// store converts the result of sample to wire precision.
 	store    func(c *schema.InputCodec, to *codec.Values) error
-	codec    *schema.InputCodec // of the server's layout; nil: the server reads none
+	codec    *schema.InputCodec // for the server's layout; nil: the server reads no inputs
 	ring     *input.Ring
 	packet   []byte                // scratch
-	status   transport.InputStatus // the newest that the server has reported
+	status   transport.InputStatus // the newest status that the server has reported
 	setBacks uint64                // the value of lead.setBacks that the ring has followed
 }
 
-// Inputs lets the client make an input in each of its fixed steps: sample returns the player's
-// input at this moment. It runs first in FixedUpdate; its result is rounded to wire precision, and
-// sent with the next flush. [netloop.Tick.FixedStep] is the server's step for the input, which is
-// ahead of the server state that the client has: see [netloop.Input]. Each step is sampled once.
-// When the server was stopped for long, the steps are set back: the inputs for the time that it has
-// left out are discarded, and the same steps are sampled again. Without a connection sample is not
-// called. A sample that panics makes no input for its step.
+// Inputs makes the client send an input for each of its fixed steps: sample returns the player's
+// current input. It runs first in FixedUpdate; its result is rounded to wire precision, and sent
+// with the next flush. [netloop.Tick.FixedStep] is the server's step for the input, which is ahead
+// of the server state that the client has: see [netloop.Input]. sample is called once for each
+// step. After a long stop of the server, the steps are set back: the inputs for the time that the
+// server has skipped are discarded, and sample is called again for the same steps. Without a
+// connection sample is not called. If sample panics, the step gets no input.
 //
 // Inputs panics when it is called twice, and with an input of another schema.
 func Inputs[M any](c *Client, of *netloop.Input[M], sample func(*netloop.Tick) M) {
@@ -91,7 +91,8 @@ func (in *inputs) make(t *netloop.Tick) {
 }
 
 // adapt selects the layout in which the server reads inputs, and reports false if the server reads
-// none. It makes the ring at first, and sets it back when the steps were set back.
+// no inputs. It makes the ring at the first call, and sets the ring back when the steps were set
+// back.
 func (in *inputs) adapt() bool {
 	in.codec = nil
 	switch own := in.schema.Input(); {
@@ -111,9 +112,9 @@ func (in *inputs) adapt() bool {
 	return in.codec != nil
 }
 
-// early returns by how much before its due time a flush may happen, or, if negative, by how much it
-// is delayed; period is the time between flushes. So a new input is sent in the frame that made it,
-// and frames without a new input wait for the next one.
+// early returns the time by which a flush may happen before it is due or, if negative, the time by
+// which it is delayed. period is the time between flushes. So a new input is sent in the frame that
+// made it, and frames without a new input wait for the next input.
 func (in *inputs) early(period time.Duration) time.Duration {
 	switch {
 	case in.ring == nil || !in.time.lead.on:

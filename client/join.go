@@ -22,14 +22,14 @@ type attempt struct {
 	schema *schema.Schema
 	hello  *netloopv1.Hello
 	tokens func(context.Context) (string, error)
-	began  time.Duration // on the client's clock
-	limit  time.Duration // of the dial
+	began  time.Duration // start, on the client's clock
+	limit  time.Duration // time limit of the dial
 	quiet  time.Duration // limit of a dial without an answer
 	cancel context.CancelFunc
 	config transport.SessionConfig
 
 	served   *schema.Foreign // the server's schema if it differs from the client's, else nil
-	tokenErr error           // error of tokens; the attempt continues with the resume token alone
+	tokenErr error           // error of tokens; the attempt continues with only the resume token
 	session  *transport.Session
 	welcome  *netloopv1.Welcome
 
@@ -39,8 +39,8 @@ type attempt struct {
 	err       error // under mu
 }
 
-// newAttempt returns the next attempt, with all that the server needs: how far the client had
-// received messages, and the join parameters in case it cannot resume.
+// newAttempt returns the next attempt, with the data that the server needs: the number of messages
+// that the client has received, and the join parameters in case the client cannot resume.
 func (n *connection) newAttempt() *attempt {
 	a := &attempt{schema: n.schema, tokens: n.cfg.Tokens, hello: n.schema.Hello(), began: n.clock.Now(), cancel: func() {}}
 	a.hello.Room, a.hello.Token, a.hello.Build, a.hello.Params = n.room, n.cfg.Token, "netloop-go", n.params
@@ -56,14 +56,14 @@ func (n *connection) newAttempt() *attempt {
 	return a
 }
 
-// greeting returns the messages with which the client introduces itself.
+// greeting returns the client's side of the handshake.
 func (a *attempt) greeting() transport.Greeting {
 	return transport.Greeting{Hello: a.hello, Adapt: a.adapt}
 }
 
-// fetchToken fetches the token from Config.Tokens. An error fails the attempt, unless the client
-// has a resume token: that suffices while the server keeps the seat. If the seat is gone, the
-// server refuses the attempt, and the next one fetches a token again.
+// fetchToken fetches the token from Config.Tokens. An error ends the attempt, unless the client has
+// a resume token, which suffices while the server keeps the seat. If the seat is gone, the server
+// refuses the attempt, and the next attempt fetches a token again.
 func (a *attempt) fetchToken(ctx context.Context) error {
 	if a.tokens == nil {
 		return nil
@@ -131,7 +131,8 @@ func (a *attempt) resumed() bool {
 	return a.welcome.GetResumed() && len(a.hello.GetResume().GetToken()) > 0
 }
 
-// failure returns why an attempt has failed, and whether further attempts are pointless (final).
+// failure returns the reason why an attempt has failed, and whether further attempts would fail too
+// (final).
 func (a *attempt) failure(err error) (why netloop.Closed, final bool) {
 	if errors.Is(err, driver.ErrDialerClosed) {
 		return netloop.Closed{Code: netloop.CodeLeft, Text: "the Dialer was closed"}, true
@@ -152,7 +153,8 @@ func (c *Client) connected(a *attempt) {
 	c.conn.setState(State{Phase: Loading})
 }
 
-// reconnected switches to the new connection of a reconnecting or moving client, once it is dialed.
+// reconnected switches to the new connection of a reconnecting or moving client, after its dial has
+// succeeded.
 func (c *Client) reconnected(t *netloop.Tick) {
 	if r := c.conn.rejoin; r != nil && r.dialed != nil {
 		a := r.dialed
@@ -193,7 +195,7 @@ func (c *Client) welcome(a *attempt) error {
 	}
 	n.instance = w.GetInstanceId()
 	c.pace.period = flushPeriod(c.time.timeline)
-	c.pace.next = min(c.pace.next, now+c.pace.period) // The room before may have been slower.
+	c.pace.next = min(c.pace.next, now+c.pace.period) // The previous room may have been slower.
 	c.loop.SetSteps(c.time.timeline)
 	return nil
 }

@@ -8,61 +8,62 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 )
 
-// lead lets the steps of a client that makes inputs run ahead of the server's present, so that each
-// input arrives before the server runs its step.
+// lead makes the steps of a client that makes inputs run ahead of the server's current time, so
+// that each input arrives before the server runs its step.
 //
 // The server reports how early the newest input arrived, which gives its arrival by the server's
 // time; the client stores when it was made by its own clock. The difference contains the latency
-// and the clock difference, but not the lead, so no correction has to wait for its own effect; and
-// the estimate of the server's clock is not used.
+// and the clock difference, but not the lead, so a correction does not have to wait for the effect
+// of earlier corrections. The estimate of the server's clock is not used.
 //
 // Steps are ahead of the client's clock by the difference that suffices for 95 of 100 inputs of the
-// last second, plus: a frame, because a step waits for the next one; the interval between input
-// packets, which is the extra delay of an input after a lost packet; and the jitter.
+// last second, plus three times: a frame, because a step waits for the next frame; the interval
+// between input packets, which is the extra delay of an input after a lost packet; and the jitter.
 type lead struct {
 	on     bool
 	first  uint64        // the first step that leads: inputs of earlier ones would arrive too late
-	last   time.Duration // the last frame, by the client's clock
-	target time.Duration // the lead, before the first measurement an estimate
-	limit  time.Duration // of the target
-	hold   time.Duration // for how long the steps are held
-	// maxWait limits the time between the making and the last sending of a measured input. A longer
-	// time is not that of the path: the program hung, or a sleeping room dropped earlier packets.
+	last   time.Duration // time of the last frame, by the client's clock
+	target time.Duration // target of the lead; before the first measurement an estimate
+	limit  time.Duration // limit of the target
+	hold   time.Duration // time for which the steps are held
+	// maxWait limits the time between the creation and the last sending of a measured input. A
+	// longer time is not caused by the path: the program hung, or a sleeping room dropped earlier
+	// packets.
 	maxWait time.Duration
 
 	credit   time.Duration // passed time that corrections have not used yet
-	offFor   time.Duration // for how long the lead has been far off
+	offFor   time.Duration // time for which the lead has been far off
 	measured bool          // the lead was measured once on this connection
 	jumps    uint64
-	setBacks uint64 // how often the steps were set back
-	backTo   uint64 // the step to which they were set back last
+	setBacks uint64 // number of times that the steps were set back
+	backTo   uint64 // step to which they were last set back
 	late     int    // consecutive inputs that arrived too late for their steps
 
 	frame        time.Duration // average length of a frame
 	steps        []madeStep    // a ring by step, as long as the server's window of inputs
 	sent         uint64        // the step of the newest input sent
-	flushed      time.Duration // when that input was sent
+	flushed      time.Duration // time at which that input was sent
 	interval     time.Duration // average interval between such flushes
 	lastReported uint64        // the newest step that the server has reported
 	epochs       uint64        // number of epochs received
 	samples      leadSamples
 }
 
-// madeStep records when the input of a step was made.
+// madeStep records the time at which the input of a step was made.
 type madeStep struct {
 	step, epochs uint64
 	at           time.Duration // by the client's clock
-	// first is the time at which the oldest input was made that was sent with it: 0 if it is not
-	// sent, or not measured.
+	// first is the time at which the oldest input of the same packet was made; 0 if the input was
+	// not sent, or is not measured.
 	first time.Duration
 }
 
 const (
-	// leadSlew is the part of the passing time by which the lead is corrected at most: 1/100, which
-	// is invisible.
+	// leadSlew limits corrections of the lead to this part of the elapsed time: 1/100, which is
+	// invisible.
 	leadSlew = 100
-	// starvedSlew is the same while inputs starve, which the player feels: the last starvedInputs
-	// inputs, or more, arrived too late. Jitter alone seldom delays so many in a row.
+	// starvedSlew is the same limit while at least the last starvedInputs inputs arrived too late,
+	// which the player feels. Jitter alone seldom delays so many inputs in a row.
 	starvedSlew   = 20
 	starvedInputs = 4
 	// maxHold is the longest time for which steps are held after the server's time has moved back.
@@ -70,14 +71,14 @@ const (
 	// without a longer wait.
 	maxHold = 100 * time.Millisecond
 	// The lead jumps to the right value after it was too long by maxOff for the time maxOffFor, or
-	// too short for half of the inputs during that time. A second of bad jitter is shorter: a lead
-	// that jumped for it would have to jump back.
+	// too short for half of the inputs during that time. A short period of bad jitter does not last
+	// as long: a lead that jumped for it would have to jump back.
 	maxOff    = 250 * time.Millisecond
 	maxOffFor = 1500 * time.Millisecond
 	// startMargin is the margin, in intervals of inputs, until minMeasured inputs are measured.
 	startMargin = 3
 	minMeasured = 16
-	// maxEarly is the longest time by which a report may say that an input was early or late; other
+	// maxEarly is the longest time by which an input may be early or late in a report; other
 	// reports are ignored.
 	maxEarly = 10 * time.Second
 )
@@ -100,29 +101,29 @@ func (l *lead) estimate(rtt time.Duration, line loop.Timeline) {
 	l.aim(rtt/2 + startMargin*max(flushPeriod(line), line.Fixed.Period()))
 }
 
-// clockMoved measures anew, because the client's clock was set or stopped: earlier samples and
-// inputs have times of another clock.
+// clockMoved restarts the measurement, because the client's clock was set or stopped: earlier
+// samples and inputs have times of another clock.
 func (l *lead) clockMoved(rtt time.Duration, line loop.Timeline) {
 	l.restart()
 	l.estimate(rtt, line)
 }
 
 // aim sets the target, between 0 and limit: outside of that range the server could not measure
-// inputs, and the lead would never be corrected. Inputs of steps behind the server's present are
-// not sent. The server drops inputs beyond its window, which begins at the last tick.
+// inputs, and the lead would never be corrected. Inputs of steps before the server's current step
+// are not sent. The server drops inputs beyond its window, which begins at the last tick.
 func (l *lead) aim(target time.Duration) { l.target = max(min(target, l.limit), 0) }
 
 func (l *lead) slot(step uint64) *madeStep { return &l.steps[step%uint64(len(l.steps))] }
 
-// restart measures anew, because the path to the server may be another. Inputs made before do not
-// count: they waited for the connection.
+// restart restarts the measurement, because the path to the server may have changed. Inputs that
+// were made before are not measured, because they waited for the connection.
 func (l *lead) restart() {
 	l.samples, l.measured, l.offFor, l.late = leadSamples{span: l.samples.span}, false, 0, 0
 	clear(l.steps)
 }
 
-// advance returns the game time of the steps in the frame at now; at is that of the frame before,
-// game the server's present. It never decreases.
+// advance returns the game time of the steps in the frame at now. at is the game time of the steps
+// in the previous frame, and game the server's current game time. The result never decreases.
 func (l *lead) advance(now, at, game, step time.Duration) time.Duration {
 	passed := max(now-l.last, 0)
 	l.last += passed
@@ -134,8 +135,8 @@ func (l *lead) advance(now, at, game, step time.Duration) time.Duration {
 	}
 	l.frame += (min(passed, maxInterval) - l.frame) / 8
 	if l.samples.known(now) {
-		// After a late epoch, or a suspended computer, samples of before and after remain, and the
-		// sum may be below 0.
+		// After a late epoch, or after the computer was suspended, there are samples from before
+		// and after, and the sum may be below 0.
 		l.aim(max(now+l.samples.required()-game, 0) + l.frame + max(step, l.interval))
 	}
 	off := game + l.target - at
@@ -153,8 +154,8 @@ func (l *lead) advance(now, at, game, step time.Duration) time.Duration {
 	return at + min(max(off, -most), most)
 }
 
-// jumpsBy reports whether the lead, wrong by off and ahead of the client's clock by ahead, jumps.
-// The first measurement of a connection is used at once and is no jump.
+// jumpsBy reports whether the lead jumps; off is its error, and ahead its distance to the client's
+// clock. The first measurement of a connection is used at once, and does not count as a jump.
 func (l *lead) jumpsBy(off, ahead, passed time.Duration) bool {
 	known := l.samples.known(l.last)
 	if known && !l.measured && l.samples.len() >= minMeasured {
@@ -206,8 +207,9 @@ func (l *lead) send(now time.Duration, newest uint64) {
 // at 10 Hz.
 const maxInterval = 100 * time.Millisecond
 
-// reported records how early the input of a step arrived at the server, when no newer one had
-// arrived. Inputs made before an epoch moved are skipped: they were made for other times.
+// reported records the time by which the input of a step arrived early at the server, as the newest
+// input then. Inputs that were made before an epoch moved are skipped, because they were made for
+// other times.
 func (l *lead) reported(now time.Duration, line loop.Timeline, step uint64, early time.Duration) {
 	if !l.on || step <= l.lastReported || early.Abs() > maxEarly {
 		return
@@ -223,8 +225,8 @@ func (l *lead) reported(now time.Duration, line loop.Timeline, step uint64, earl
 	l.samples.add(now, line.GameTime(line.StepTick(step))-early-s.first)
 }
 
-// epochMoved handles an epoch by which the server's time has moved back. The steps are held for a
-// short time; for a longer one it reports that they must be set back.
+// epochMoved handles an epoch by which the server's time has moved back. If the time is short, the
+// steps are held; if it is longer, epochMoved reports that they must be set back.
 func (l *lead) epochMoved(by time.Duration) (back bool) {
 	l.epochs++
 	l.samples.shift(-by)
@@ -232,7 +234,7 @@ func (l *lead) epochMoved(by time.Duration) (back bool) {
 		l.hold += max(by, 0)
 		return false
 	}
-	// Some reports may have overtaken the epoch: their samples contain it already.
+	// Reports may have arrived before the epoch, so that their samples already contain it.
 	l.samples = leadSamples{span: l.samples.span}
 	l.hold = 0
 	l.setBacks++
@@ -244,8 +246,8 @@ func (l *lead) setBack(step uint64) {
 	l.backTo, l.sent, l.lastReported = step, min(l.sent, step), min(l.lastReported, step)
 }
 
-// stats returns how far steps at a time are ahead of the server's present, and how early at least
-// 95 of 100 inputs arrive.
+// stats returns the time by which steps are ahead of the server's current time, and the time by
+// which at least 95 of 100 inputs arrive early.
 func (l *lead) stats(at, game time.Duration) (ahead, margin time.Duration) {
 	if !l.on {
 		return 0, 0
@@ -256,8 +258,8 @@ func (l *lead) stats(at, game time.Duration) (ahead, margin time.Duration) {
 	return at - game, margin
 }
 
-// leadSamples measures how far ahead of the client's clock steps needed to be for their inputs to
-// arrive in time, over the last second, or over span if that is longer.
+// leadSamples measures the time by which steps had to be ahead of the client's clock so that their
+// inputs arrived in time, over the last second, or over span if that is longer.
 type leadSamples struct {
 	all  [maxLeadSamples]leadSample // a ring
 	n    uint64                     // number of samples
@@ -272,7 +274,7 @@ type leadSample struct{ at, ahead time.Duration }
 const (
 	maxLeadSamples = 128
 	leadSampleSpan = time.Second
-	minLeadSamples = 8 // for a usable result
+	minLeadSamples = 8 // least number of samples for a usable result
 	// leadSampleTicks is the least number of ticks over which samples are collected: the server
 	// measures inputs in its ticks, and reports with its snapshots.
 	leadSampleTicks = 4 * minLeadSamples
@@ -280,8 +282,8 @@ const (
 
 func (s *leadSamples) len() int { return int(s.n - s.from) }
 
-// recent reports whether sample n is in use by its age: at most leadSampleSpan, or span if that is
-// longer.
+// recent reports whether sample n is young enough to be used: at most leadSampleSpan old, or span
+// if that is longer.
 func (s *leadSamples) recent(n uint64, now time.Duration) bool {
 	return now-s.all[n%maxLeadSamples].at <= max(leadSampleSpan, s.span)
 }
@@ -291,8 +293,8 @@ func (s *leadSamples) known(now time.Duration) bool {
 	return s.len() >= minLeadSamples && s.recent(s.n-1, now)
 }
 
-// required returns how far ahead of the client's clock 95 of 100 inputs need to be, plus the
-// jitter: the difference of the percentiles p95 and p5.
+// required returns the time by which 95 of 100 inputs must be ahead of the client's clock, plus the
+// jitter, which is the difference of the percentiles p95 and p5.
 func (s *leadSamples) required() time.Duration { return s.p95 + s.p95 - s.p5 }
 
 func (s *leadSamples) add(now, ahead time.Duration) {

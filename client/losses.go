@@ -7,17 +7,17 @@ import "github.com/netloop/netloop/internal/netvar/replica"
 // number was never sent.
 type losses struct {
 	every    uint64 // ticks between two snapshots
-	tick     uint64 // of the newest snapshot with a packet that arrived
-	next     uint64 // number after its last packet
-	inFlight uint64 // its missing packets
-	received uint64 // packets, used or not
-	held     uint64 // snapshots held back
+	tick     uint64 // tick of the newest snapshot of which a packet has arrived
+	next     uint64 // packet number after its last packet
+	inFlight uint64 // number of its missing packets
+	received uint64 // number of received packets, used or not
+	held     uint64 // number of snapshots that the server held back
 	earlier  uint64 // packets lost on earlier connections
 	gap      uint64 // the tick of the first packet after the last lost packets
-	count    uint64 // how often packets were lost, or snapshots held back
+	count    uint64 // number of times that packets were lost or snapshots were held back
 }
 
-// restart resets it for another connection, which numbers its packets anew.
+// restart resets it for another connection, in which packet numbers start again.
 func (l *losses) restart(sendEvery uint32) {
 	*l = losses{held: l.held, earlier: l.lost(), count: l.count}
 	l.setPeriod(sendEvery)
@@ -42,7 +42,7 @@ func (l *losses) packet(a *replica.Applied) {
 	}
 	if l.tick > 0 {
 		due := a.Tick/l.every - l.tick/l.every
-		lost := first - min(first, l.next) // Packets, each of which may have been a snapshot.
+		lost := first - min(first, l.next) // Each lost packet may have been a snapshot.
 		if missed := due - min(due, lost+1); missed > 0 {
 			l.held += missed
 			l.count++
@@ -51,10 +51,10 @@ func (l *losses) packet(a *replica.Applied) {
 	l.tick, l.next, l.inFlight = a.Tick, first+uint64(a.Count), uint64(a.Count)-1
 }
 
-// lost returns how many packets were sent and have not arrived, except those of the newest
-// snapshot.
+// lost returns the number of packets that were sent and have not arrived, except packets of the
+// newest snapshot.
 func (l *losses) lost() uint64 { return l.earlier + l.next - min(l.next, l.received+l.inFlight+1) }
 
-// gapless reports whether the server knew of all losses when it had the client's acknowledgements
-// up to a tick: its later snapshots then include the lost changes.
+// gapless reports whether all losses were before the acknowledged tick: the server then knew of
+// them, and its later snapshots include the lost changes.
 func (l *losses) gapless(acknowledged uint64) bool { return acknowledged >= l.gap && l.tick > 0 }

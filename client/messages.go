@@ -19,7 +19,7 @@ type messages struct {
 	queue   *rpcqueue.Queue[*netloop.Tick]
 	held    held
 	calls   calls
-	handles []byte          // a bit for each method that the room handles; empty is unknown
+	handles []byte          // one bit for each method that the room handles; empty: unknown
 	warned  map[uint32]bool // methods that the server lacks, by id
 	payload []byte          // scratch of encode
 }
@@ -52,7 +52,7 @@ func (ms *messages) push(it rpcqueue.Item) {
 // reached runs the messages that waited for the state of a tick.
 func (ms *messages) reached(tick uint64) { ms.held.reached(tick, ms.push) }
 
-// send sends a message, or returns why it cannot be sent.
+// send sends a message, or returns the reason why it cannot be sent.
 func (ms *messages) send(m *schema.Method, msg any, call uint64, o []netloop.SendOption) error {
 	ms.mustKnow(m, "sending")
 	id, payload, err := ms.encode(m, msg)
@@ -70,7 +70,7 @@ func (ms *messages) send(m *schema.Method, msg any, call uint64, o []netloop.Sen
 		panic(fmt.Sprintf("client: sending %q: it does not run at %s: its declaration allows %v", m.Queue.Name, send.Stage, m.Queue.Stages))
 	}
 	out.Stage = uint8(send.Stage)
-	if err == nil && call == 0 && !ms.handled(id) { // The server answers a call in any case.
+	if err == nil && call == 0 && !ms.handled(id) { // The server answers calls in any case.
 		ms.stats.Unsent++
 		err = &netloop.Refusal{Code: netloop.CodeUnknownMethod, Text: fmt.Sprintf("room does not handle %q: call netloop.RPC.Handle in its Open", m.Queue.Name)}
 		ms.warn(m, err)
@@ -79,7 +79,7 @@ func (ms *messages) send(m *schema.Method, msg any, call uint64, o []netloop.Sen
 		return err
 	}
 	if ms.conn.rejoin != nil && !out.Reliable {
-		ms.stats.Dropped++ // Like any message lost in transit.
+		ms.stats.Dropped++ // The message is lost like any message lost in transit.
 		return nil
 	}
 	if ms.conn.session == nil || ms.conn.ended() != nil || !ms.conn.session.Send(out) {
@@ -89,7 +89,7 @@ func (ms *messages) send(m *schema.Method, msg any, call uint64, o []netloop.Sen
 	return nil
 }
 
-// sendError returns why messages cannot be sent.
+// sendError returns the reason why messages cannot be sent.
 func (ms *messages) sendError() error {
 	if closed := ms.conn.ended(); closed != nil {
 		return closed
@@ -100,13 +100,15 @@ func (ms *messages) sendError() error {
 	return errors.New("client: not connected")
 }
 
-// handled reports whether the room handles a method, or sent no list.
+// handled reports whether the room handles a method. It is true if the room has sent no list of
+// methods.
 func (ms *messages) handled(id uint32) bool {
 	at := int(id-1) / 8
 	return len(ms.handles) == 0 || at < len(ms.handles) && ms.handles[at]>>((id-1)%8)&1 != 0
 }
 
-// mustKnow panics for a method of another schema: its id would name another method here.
+// mustKnow panics for a method of another schema, because its id would select another method of
+// this schema.
 func (ms *messages) mustKnow(m *schema.Method, doing string) {
 	if own, _ := ms.schema.RPCs().ByID(m.Queue.ID); own != &m.Queue {
 		panic(fmt.Sprintf("client: %s %q: it belongs to another schema than Config.Schema", doing, m.Queue.Name))
@@ -150,10 +152,10 @@ func (ms *messages) warn(m *schema.Method, err error) {
 }
 
 // ErrDoesNotFit is wrapped by the error of a message that exceeds a limit of its declaration or of
-// the wire: mostly a text that a player typed. [netloop.Truncate] shortens a text.
+// the wire: usually a text that a player typed. [netloop.Truncate] shortens a text.
 var ErrDoesNotFit = errors.New("the message does not fit")
 
-// payloadOf makes the payload in one layout, valid until the next call.
+// payloadOf makes the payload in the given layout. It is valid until the next call.
 func (ms *messages) payloadOf(m *schema.Method, layout func([]byte, any) ([]byte, error), msg any) ([]byte, error) {
 	payload, err := layout(ms.payload[:0], msg)
 	if err == nil {
@@ -166,8 +168,8 @@ func (ms *messages) payloadOf(m *schema.Method, layout func([]byte, any) ([]byte
 	return payload, nil
 }
 
-// held stores the messages that wait for the state that they were sent with. They run in the order
-// of their arrival; messages without such a state overtake them. Only Step's goroutine uses it.
+// held stores the messages of netloop.WithState that wait for their state. They run in the order of
+// their arrival; messages without a state overtake them. Only Step's goroutine uses it.
 type held struct {
 	queue []heldMessage // oldest first
 	bytes int
@@ -177,13 +179,14 @@ type held struct {
 
 type heldMessage struct {
 	item    rpcqueue.Item
-	tick    uint64 // of the state that it waits for
-	arrived uint64 // the server's tick, estimated, when it arrived
+	tick    uint64 // tick of the state for which it waits
+	arrived uint64 // estimate of the server's tick at its arrival
 	size    int
 }
 
 // The limits of held messages. A message waits a few ticks for its state on a healthy link; if no
-// snapshot arrives for two seconds of 60 Hz, a message without its state is better than none.
+// snapshot arrives for two seconds (at 60 Hz), a message without its state is better than no
+// message.
 const (
 	maxHeld      = 256
 	maxHeldBytes = 64 << 10
@@ -214,8 +217,8 @@ func (h *held) reached(tick uint64, run func(rpcqueue.Item)) {
 	}
 }
 
-// expire runs messages that have waited for maxHeldTicks or longer at tick now; with math.MaxUint64
-// it runs all messages.
+// expire runs the messages that at tick now have waited for maxHeldTicks or longer. With
+// math.MaxUint64 it runs all messages.
 func (h *held) expire(now uint64, run func(rpcqueue.Item)) {
 	for len(h.queue) > 0 && now >= h.queue[0].arrived+maxHeldTicks {
 		h.early++

@@ -13,13 +13,13 @@ var (
 	errNoMove = errors.New("client: Move: room does not let its clients move: see netloop.Room.AllowMoves")
 )
 
-// Move asks the room to let the client move to the room of a ticket, or of a private room's code.
-// The server's game may also move a client, with [netloop.Client.Move]; both work the same from
-// then on. The Client moves over the same connection: watchers and systems are kept; all objects
-// despawn, then the objects that it sees in the other room spawn; calls and messages in flight are
-// lost; [Client.ID] and [Client.Room] change. [State] is [Moving], and then [Loading]. If the
-// connection breaks during the move, the client reconnects with the same ticket. If the other room
-// refuses it, the client is closed with the reason: its seat here is gone.
+// Move requests a move to the room of a ticket, or to a private room by its code. The server's game
+// may also move a client, with [netloop.Client.Move]; the effect is the same. The client moves over
+// the same connection: watchers and systems are kept; all objects despawn, then the visible objects
+// of the other room spawn; calls and messages in flight are lost; [Client.ID] and [Client.Room]
+// change. [State] is [Moving], and then [Loading]. If the client loses the connection during the
+// move, it reconnects with the same ticket. If the other room refuses it, the client is closed with
+// the reason, because its seat in the old room is gone.
 func (c *Client) Move(ticket netloop.Ticket) error {
 	switch {
 	case c.conn.ended() != nil || c.conn.rejoin != nil || c.conn.session == nil:
@@ -45,7 +45,7 @@ func (n *connection) move(ticket string) {
 func (n *connection) moving() bool { return n.rejoin != nil && n.rejoin.moves }
 
 // endsMove reports whether the error of a move to another room ends the client. A refusal by that
-// room over the existing connection does, with any code. If Reconnect.Off is set, any error ends
+// room over the existing connection ends it, with any code. If Reconnect.Off is set, any error ends
 // the client. A refusal of a later connection is handled as for any reconnecting client.
 func (n *connection) endsMove(err error) bool {
 	var refused *transport.Refusal

@@ -6,12 +6,12 @@ import (
 	"github.com/netloop/netloop/internal/netvar/state"
 )
 
-// playout selects the moment that a client draws: a little behind the server's time, between two
-// snapshots that it has whole. Only Step's goroutine uses it.
+// playout selects the moment that a client draws: a little before the server's time, between two
+// snapshots that it has completely. Only Step's goroutine uses it.
 //
-// The moment advances with the frames. It is steered to its target, the server's time less the
-// delay, by running faster or slower, and never decreases: neither when the server's time is
-// corrected or stops nor when the delay grows.
+// The moment advances with the frames. It runs faster or slower to approach its target, the
+// server's time minus the delay. It never decreases, even if the server's time is corrected or
+// stops, or the delay grows.
 type playout struct {
 	meter    delayMeter
 	delay    time.Duration
@@ -22,9 +22,9 @@ type playout struct {
 	period    time.Duration // of snapshots
 	tick      time.Duration
 	started   bool
-	wanted    time.Duration // game time to be drawn
-	at        time.Duration // game time drawn: waits at the newest snapshot plus ahead
-	ahead     time.Duration // how far beyond the newest snapshot it may extrapolate
+	wanted    time.Duration // game time that should be drawn
+	at        time.Duration // game time that is drawn: it waits at the newest snapshot plus ahead
+	ahead     time.Duration // limit of extrapolation beyond the newest snapshot
 	moment    state.Moment
 	frames    frameClock
 
@@ -32,28 +32,28 @@ type playout struct {
 }
 
 const (
-	// The moment runs slower or faster than time by at most one part in this many. It must slow
-	// down soon when frames lack the next snapshot: 1/20 is invisible in moving objects, and gains
-	// one period of 60 Hz in 1/3 s. To speed up is not urgent.
+	// The moment runs slower or faster than time by at most 1/maxSlower or 1/maxFaster. It must
+	// slow down soon when frames lack the next snapshot: 1/20 is invisible in moving objects, and
+	// gains one period of 60 Hz in 1/3 s. It need not speed up as fast.
 	maxSlower = 20
 	maxFaster = 50
 	// slewOver is about the time to correct an error, so that a small one hardly changes the speed.
 	slewOver = time.Second
-	// maxBehind is how far behind its target the moment may be before it jumps.
+	// maxBehind is the longest time by which the moment may be behind its target before it jumps.
 	maxBehind = 250 * time.Millisecond
 	// maxDelay limits the delay, as does the time of state.Horizon/2 ticks.
 	maxDelay = 500 * time.Millisecond
 	// delayInterval is the interval between computations of the delay.
 	delayInterval = 100 * time.Millisecond
-	// idleAfter is the time without a changed object after which a missing next snapshot is no
-	// longer counted as starved: after a second without changes a room may sleep, and then sends no
+	// idleAfter is the time without a changed object after which a missing next snapshot no longer
+	// counts as starved, because a room may sleep after a second without changes, and then sends no
 	// snapshots.
 	idleAfter = 750 * time.Millisecond
 	// maxSnapshots limits the snapshots that wait to be drawn: at most those of maxDelay count.
 	maxSnapshots = state.Horizon
 )
 
-// add adds a whole snapshot. Its tick must be later than that of the last one.
+// add adds a whole snapshot. Its tick must be later than the tick of the last added snapshot.
 func (p *playout) add(s arrival) {
 	if n := len(p.snapshots); n > 0 {
 		s.gap = s.game - p.snapshots[n-1].game
@@ -74,7 +74,7 @@ func (p *playout) restart() {
 	p.meter, p.snapshots, p.started = delayMeter{}, p.snapshots[:0], false
 }
 
-// reset also drops the drawn moment, because another room has another game time.
+// reset also drops the drawn moment, because another room has a different game time.
 func (p *playout) reset() {
 	p.restart()
 	p.at, p.moment = 0, state.Moment{}
@@ -118,7 +118,7 @@ func (p *playout) setDelay(now, game time.Duration) {
 // steer advances the time to draw by the passed time, a little more or less to approach its target.
 // If it is more than maxBehind behind the target, it jumps.
 func (p *playout) steer(target, passed time.Duration) {
-	if p.wanted > p.at { // It has waited for snapshots: setting it back is invisible.
+	if p.wanted > p.at { // It has waited for snapshots, so it can be set back invisibly.
 		p.wanted = max(p.at, min(p.wanted, target-passed))
 	}
 	switch off := target - p.wanted - passed; {
@@ -139,7 +139,7 @@ func (p *playout) findMoment() {
 	for i > 0 && p.snapshots[i].game > p.at {
 		i--
 	}
-	if i > 1 { // One more is kept, for extrapolation from it and the newest.
+	if i > 1 { // One more snapshot is kept, to extrapolate from it and the newest snapshot.
 		p.snapshots = append(p.snapshots[:0], p.snapshots[i-1:]...)
 		i = 1
 	}
@@ -151,8 +151,8 @@ func (p *playout) findMoment() {
 	}
 }
 
-// extrapolated returns the moment of a class that extrapolates by at most this much past the newest
-// snapshot.
+// extrapolated returns the moment for a class that extrapolates beyond the newest snapshot by at
+// most the time most.
 func (p *playout) extrapolated(most time.Duration) state.Moment {
 	n := len(p.snapshots)
 	if n < 2 || p.moment.From != p.snapshots[n-1].tick || most == 0 {
@@ -174,19 +174,18 @@ func (p *playout) oldest() uint64 {
 	return min(p.moment.From, p.snapshots[0].tick)
 }
 
-// frameClock is the time of frames. The lengths given by the game are more even than the times at
-// which frames happen to be computed, which vary by milliseconds, so it adds the lengths, and
-// approaches the clock only slowly.
+// frameClock is the time of frames. It adds the frame lengths that the game passes, and approaches
+// the clock only slowly, because the times at which frames are computed vary by milliseconds.
 type frameClock struct {
 	started bool
 	at      time.Duration
 }
 
-// maxUneven is how far the lengths of frames may be off before the clock alone counts.
+// maxUneven is the largest error of the sum of frame lengths; above it only the clock is used.
 const maxUneven = 20 * time.Millisecond
 
-// step advances to the frame at now, and returns by how much, and how far the frame clock is then
-// behind now.
+// step advances to the frame at now. It returns the time by which it advanced, and the time by
+// which the frame clock is then behind now.
 func (f *frameClock) step(now, length time.Duration) (passed, late time.Duration) {
 	before := f.at
 	f.at += length
@@ -201,17 +200,17 @@ func (f *frameClock) step(now, length time.Duration) (passed, late time.Duration
 	return f.at - before, now - f.at
 }
 
-// delayMeter finds how far behind the server's time a client has to draw, so that it nearly always
-// has the snapshots before and after the drawn moment.
+// delayMeter computes the delay with which a client has to draw, so that it nearly always has the
+// snapshots before and after the drawn moment.
 //
-// A moment between two snapshots can be drawn once the later one has arrived. At its arrival the
-// server's time is ahead of the earlier snapshot by
+// A moment between two snapshots can be drawn when the later snapshot has arrived. At its arrival
+// the server's time is ahead of the earlier snapshot by
 //
 //	required = lateness of the later + time between the two
 //
-// and with a smaller delay the later one is missing for a part of the frames between the two. So
-// for each delay the meter computes the share of the time during which the next snapshot would have
-// been missing with this delay, for any reason: jitter, loss, a server that sends every other
+// and with a smaller delay the later snapshot is missing for a part of the frames between the two.
+// So for each delay the meter computes the share of the time during which the next snapshot would
+// have been missing with this delay, for any reason: jitter, loss, a server that sends every other
 // snapshot or begins its ticks late.
 type delayMeter struct {
 	list  [maxDelays]arrival // a ring
@@ -222,11 +221,11 @@ type delayMeter struct {
 // arrival is the arrival of the last packet of a snapshot.
 type arrival struct {
 	tick uint64
-	game time.Duration // of its tick
-	at   time.Duration // its arrival, by the client's clock
-	gap  time.Duration // game time since the one before
+	game time.Duration // game time of its tick
+	at   time.Duration // time of arrival, by the client's clock
+	gap  time.Duration // game time since the previous snapshot
 
-	unchanged bool // no object has changed since the one before
+	unchanged bool // no object has changed since the previous snapshot
 }
 
 const (
@@ -234,14 +233,13 @@ const (
 	// 60 Hz that is 8.5 s.
 	maxDelays   = 512
 	delayWindow = 10 * time.Second
-	// missingShare is the share of the time during which the next snapshot may be missing, one part
-	// in this many. It is half of the 1 % that netloop promises, because the next seconds may be
-	// worse than the measured ones.
+	// The next snapshot may be missing for 1/missingShare of the time. This is half of the 1 % that
+	// netloop promises, because the next seconds may be worse than the measured seconds.
 	missingShare = 200
 	// delaySpare compensates for the jitter of the estimate of the server's time.
 	delaySpare = 2 * time.Millisecond
-	// maxGap is the longest gap, in periods of snapshots, that is measured. A longer one is an
-	// outage and no jitter: a delay that covers it would be worse than a rare stop.
+	// maxGap is the longest gap, in periods of snapshots, that is measured. A longer gap is an
+	// outage and not jitter: a delay that covers it would be worse than a rare stop.
 	maxGap = 5
 )
 
@@ -252,7 +250,7 @@ func (d *delayMeter) add(s arrival) {
 }
 
 // shift handles an epoch that has moved the server's time: it adds by to the arrival times of
-// snapshots before a tick, so that they remain comparable with later ones.
+// snapshots before a tick, so that they remain comparable with later arrival times.
 func (d *delayMeter) shift(before uint64, by time.Duration) {
 	for i := range d.count {
 		if s := &d.list[i]; s.tick < before {
@@ -261,7 +259,7 @@ func (d *delayMeter) shift(before uint64, by time.Duration) {
 	}
 }
 
-// delay returns how far behind to draw when the server's game time is game now; period is that of
+// delay returns the delay for drawing at the server's game time game; period is the period of
 // snapshots.
 func (d *delayMeter) delay(now, game, period time.Duration) time.Duration {
 	low, high := time.Duration(1<<62), time.Duration(0)
@@ -281,13 +279,14 @@ func (d *delayMeter) delay(now, game, period time.Duration) time.Duration {
 	return high + delaySpare
 }
 
-// required returns the delay that this snapshot would have required; a snapshot after an outage is
+// required returns the delay that this snapshot would have required. Snapshots after an outage are
 // ignored.
 func (s *arrival) required(now, game, period time.Duration) (delay time.Duration, ok bool) {
 	return game - (now - s.at) - s.game + s.gap, now-s.at < delayWindow && s.gap <= maxGap*period
 }
 
-// enough reports whether with a delay the next snapshot would have been missing rarely enough.
+// enough reports whether, with this delay, the next snapshot would have been missing for at most
+// 1/missingShare of the time.
 func (d *delayMeter) enough(delay, now, game, period time.Duration) bool {
 	var without, all time.Duration
 	for i := range d.count {

@@ -15,26 +15,26 @@ import (
 	"github.com/netloop/netloop/internal/schema"
 )
 
-// Predict lets the client run ahead with the objects of a class that it owns: the player's actions
-// show at once, and not a round trip later. In each fixed step, after the input of that step, step
-// is called for each of these objects with its predicted state, the server tick that will run the
-// step, and the input. It does the same as the server's [netloop.Input.Handle] and its systems do
-// to such an object in that step, so both mostly share one method:
+// Predict makes the client compute the objects of a class that it owns ahead of the server's state,
+// so that the player's actions are visible at once and not a round trip later. In each fixed step,
+// after the input of that step, step is called for each of these objects with its predicted state,
+// a Tick with the times of the server's step, and the input. It must change the object like the
+// server's [netloop.Input.Handle] and systems do in that step, so both usually share one method:
 //
 //	client.Inputs(c, Controls, sample)
 //	client.Predict(c, Ships, Controls, (*Ship).Steer)
 //
 // When a snapshot contains an object's state at a step and it differs from the prediction for the
 // step, in any field, the client resets the object to that state and runs the steps after it again,
-// with the same inputs: step must depend on its arguments alone, and have no other effects. It may
-// look at other predicted objects by [PredictedState], and make new ones by [Spawn]. Objects of all
-// classes run in each step in the order of the calls of Predict, those of one class in the order of
-// their ids. Local fields, `net:"-"`, are not reset.
+// with the same inputs: step must depend only on its arguments, and have no other effects. It may
+// read other predicted objects with [PredictedState], and make new objects with [Spawn]. Objects of
+// all classes run in each step in the order of the calls of Predict, those of one class in the
+// order of their ids. Local fields, `net:"-"`, are not reset.
 //
 // [View] draws the prediction, and [netloop.Object.State] remains the confirmed state. The class
-// must be declared [netloop.Predicted], which documents the server's part. Predict panics if it is
-// not, if [Inputs] was not called before with the same input, and when it is called twice for a
-// class.
+// must be declared with [netloop.Predicted], which documents the server's part. Predict panics if
+// the class is not predicted, if [Inputs] was not called before with the same input, and if it is
+// called twice for a class.
 func Predict[S, M any](c *Client, k *netloop.Class[S], in *netloop.Input[M], step func(s *S, t *netloop.Tick, in M), o ...PredictOption) {
 	class := bridge.Netloop.Class(k)
 	switch {
@@ -54,7 +54,7 @@ func Predict[S, M any](c *Client, k *netloop.Class[S], in *netloop.Input[M], ste
 	scratch := new(M)
 	p.step = func(s unsafe.Pointer, t *netloop.Tick, codec *schema.InputCodec, v *codec.Values, missed int) {
 		m, err := schema.OpenInput(codec, v, scratch)
-		if err != nil { // Impossible: this client has written it.
+		if err != nil { // This cannot happen, because this client has written it.
 			return
 		}
 		if missed > 0 {
@@ -68,21 +68,22 @@ func Predict[S, M any](c *Client, k *netloop.Class[S], in *netloop.Input[M], ste
 // PredictOption is an option of [Predict].
 type PredictOption struct{ apply func(*predictor) }
 
-// defaultSmoothing is how long a correction is drawn: long enough that no correction looks like a
-// jump, short enough that no player acts on a wrong picture.
+// defaultSmoothing is the time for which a correction is drawn: long enough that it does not look
+// like a jump, and short enough that the player does not act on a wrong picture.
 const defaultSmoothing = 100 * time.Millisecond
 
-// Smoothing sets for how long a correction of the prediction is drawn: [View] moves from the shown
-// state to the correct one in this time, in a straight line, while the state itself is corrected at
-// once. The default is 100 ms; 0 and less draw the correct state at once. An object whose owner
-// becomes this client, or another, is drawn in the same way: it moves from the past, in which other
-// clients' objects are drawn, to the predicted moment, or back.
+// Smoothing sets the time for which a correction of the prediction is drawn: in this time [View]
+// moves from the shown state to the correct state, in a straight line, while the state itself is
+// corrected at once. The default is 100 ms; with 0 or less the correct state is drawn at once. A
+// change of owner is drawn in the same way, because other clients' objects are drawn in the past,
+// and the client's own objects at the predicted moment.
 func Smoothing(d time.Duration) PredictOption {
 	return PredictOption{func(p *predictor) { p.smooth = d }}
 }
 
 // Snap selects the corrections that are too large to be smoothed: was is the state that would have
-// been drawn, is the correct one now. A change of a field with the tag teleport is never smoothed.
+// been drawn, and is the correct state now. A change of a field with the tag teleport is never
+// smoothed.
 func Snap[S any](when func(was, is *S) bool) PredictOption {
 	return PredictOption{func(p *predictor) {
 		p.snap = func(was, is unsafe.Pointer) bool { return when((*S)(was), (*S)(is)) }
@@ -135,9 +136,8 @@ func (p *prediction) of(class *state.Class) *predictor {
 	return nil
 }
 
-// PredictedState returns the predicted state of an object as of the newest fixed step, or, in a
-// step function, as of the step that runs or runs again. It reports false for an object that is not
-// predicted.
+// PredictedState returns the predicted state of an object as of the newest fixed step or, in a step
+// function, as of the running step. It reports false for an object that is not predicted.
 func PredictedState[S any](c *Client, o *netloop.Object[S]) (S, bool) {
 	if d := c.prediction.objects[bridge.Netloop.Object(o)]; d != nil {
 		return *(*S)(d.live), true
@@ -146,15 +146,15 @@ func PredictedState[S any](c *Client, o *netloop.Object[S]) (S, bool) {
 	return none, false
 }
 
-// Misprediction is how often a field of a class was predicted wrongly.
+// Misprediction is the number of wrong predictions of a field of a class.
 type Misprediction struct {
 	Field string // the path in the struct, such as Pos.X
 	Count uint64
 }
 
-// Mispredictions returns which fields of a class were predicted wrongly, in the order of the
-// struct, and how often. A count that keeps growing means that the step function differs from the
-// server's code.
+// Mispredictions returns the fields of a class that were predicted wrongly, in the order of the
+// struct, with the numbers of wrong predictions. A count that keeps growing means that the step
+// function differs from the server's code.
 func Mispredictions[S any](c *Client, k *netloop.Class[S]) (all []Misprediction) {
 	p := c.prediction.of(bridge.Netloop.Class(k).State)
 	if p == nil {

@@ -38,31 +38,32 @@ type prediction struct {
 	byClass []*predictor // nil: not predicted
 	objects map[*state.Object]*predicted
 
-	// window is the number of newest steps for which predictions are stored: as many as an input
-	// may be ahead of the server, see input.Window. Server states of older steps are not compared.
+	// window is the number of newest steps for which predictions are stored: the number of steps by
+	// which an input may be ahead of the server, see input.Window. Server states of older steps are
+	// not compared.
 	window      uint64
 	last        uint64       // the newest step that was predicted, 0 before the first
 	times       []loop.Now   // the times and time scale that the tick showed in each step
-	rerunFrom   uint64       // the first step that ran before its time scale had arrived, 0 is none
-	running     uint64       // the running step, 0 is none
-	classIndex  int          // the index of the class that runs
+	rerunFrom   uint64       // the first step that ran before its time scale had arrived; 0: none
+	running     uint64       // the running step; 0: none
+	classIndex  int          // index of the running class
 	stepSpawns  uint8        // number of objects that the newest step has spawned so far
 	unconfirmed int          // objects of Spawn that the server has not confirmed yet
-	lost        []*predicted // that recently passed to another owner
+	lost        []*predicted // objects that recently got another owner
 
 	applied bool   // a packet was applied since the last reconcile
 	missed  uint64 // inputs that the server has missed, as it has reported
-	// lateAt is the server's step, as estimated when it last reported a missed or late input: the
-	// input was that of this step or of an earlier one.
+	// lateAt is the estimated step of the server at its last report of a missed or late input: the
+	// input was for this step or for an earlier step.
 	lateAt uint64
-	frame  time.Duration // when the frame began
+	frame  time.Duration // time at which the frame began
 }
 
-// PredictionStats counts the results of prediction, as a part of [Stats].
+// PredictionStats has the counts of prediction. It is a part of [Stats].
 type PredictionStats struct {
 	Mispredicted uint64 // objects found to be predicted wrongly
 	// MispredictedLate counts the mispredictions after the server had missed inputs of the client,
-	// or while inputs arrived too late. The others are caused by another client or by the server.
+	// or while inputs arrived too late. All others are caused by another client or by the server.
 	MispredictedLate uint64
 	Replayed         uint64 // fixed steps that ran again
 	SpawnsMatched    uint64 // objects of Spawn that the server confirmed
@@ -87,39 +88,39 @@ type predicted struct {
 	newest uint64
 	base   uint64
 
-	version  uint64 // of the object, at the last comparison
-	known    uint64 // the tick at which the server has this version, 0 if unknown
+	version  uint64 // version of the object at the last comparison
+	known    uint64 // the tick at which the server has this version; 0: unknown
 	compared uint64 // the tick up to which predictions have been compared
-	wrong    bool   // it is to be corrected
+	wrong    bool   // the object must be corrected
 
 	shown     bool          // it has been drawn
-	newOwner  bool          // its owner has changed since
-	lost      time.Duration // when it passed to another owner
+	newOwner  bool          // its owner has changed since it was drawn
+	lost      time.Duration // time at which it got another owner
 	before    []uint64      // scratch of replay: the words of the state
 	offset    []float64     // between the drawn and the predicted state
 	since     time.Duration
 	smoothing bool // the offset has not decayed yet
 
-	spawn spawnInfo // of an object of Spawn
+	spawn spawnInfo // set for an object of Spawn
 }
 
 // predict is the system state.predict.
 func (p *prediction) predict(t *netloop.Tick) {
 	step := p.now.FixedStep
 	if !p.conn.live() || step > p.time.steps.done {
-		return // In this frame the steps were set back.
+		return // The steps were set back in this frame.
 	}
-	if step <= p.last || step > p.last+p.window { // The clock was set back, or jumped.
+	if step <= p.last || step > p.last+p.window { // The clock was set back, or has jumped.
 		p.restartAt(step - 1)
 	}
-	for p.last < step { // Steps that a frame has skipped run too: the server runs them.
+	for p.last < step { // Steps that a frame has skipped run too, because the server runs them.
 		p.last++
 		p.run(t, p.last)
 	}
 }
 
-// timesOf returns the times that the tick shows in a step: those of its first run, or, for a step
-// that was skipped, those that it would have had.
+// timesOf returns the times of the Tick in a step: the times of its first run or, for a skipped
+// step, the times that it would have had.
 func (p *prediction) timesOf(step uint64) *loop.Now {
 	now := &p.times[step%p.window]
 	switch {
@@ -171,7 +172,7 @@ func (p *prediction) run(t *netloop.Tick, step uint64) {
 	in, missed := p.inputOf(step)
 	for p.classIndex = range p.classes {
 		by := p.classes[p.classIndex]
-		for i := 0; i < len(by.objects); i++ { // A step may spawn.
+		for i := 0; i < len(by.objects); i++ { // A step may spawn objects.
 			switch d := by.objects[i]; {
 			case d.spawn.pending:
 			case step <= d.base:
@@ -194,9 +195,9 @@ func (p *prediction) runOne(t *netloop.Tick, d *predicted, in *codec.Values, mis
 	d.by.step(d.live, t, p.inputs.codec, in, missed)
 }
 
-// inputOf returns the input that the server has for a step: that of the step, or the last one
-// before it, and how many steps ago that was. Before the first input it returns nil, and the step
-// runs no function.
+// inputOf returns the input that the server has for a step: the input of the step, or the last
+// earlier input with the number of steps since then. Before the first input it returns nil, and the
+// step runs no function.
 func (p *prediction) inputOf(step uint64) (in *codec.Values, missed int) {
 	ring := p.inputs.ring
 	if ring == nil {
@@ -262,15 +263,15 @@ func (d *predicted) load(step uint64) {
 	d.liveStep = step
 }
 
-// back resets the object to a step, or to base, the newest step with the server's state, if that is
+// back resets the object to a step, or to base, the newest step with the server's state, if base is
 // later. Predictions for the steps after it are dropped.
 func (d *predicted) back(step uint64) {
 	d.newest = min(d.newest, max(step, d.base))
 	d.load(min(step, d.newest))
 }
 
-// resize sets how many steps of predictions are stored, from the server's rate, if a class is
-// predicted. No object is predicted yet.
+// resize sets the number of steps for which predictions are stored, from the server's rate, if a
+// class is predicted. It is called before any object is predicted.
 func (p *prediction) resize() {
 	if fixed := p.time.timeline.Fixed; len(p.classes) > 0 && fixed.Num > 0 {
 		p.window = uint64(input.Window(fixed.Period()))

@@ -20,11 +20,11 @@ type receiver struct {
 	losses     losses
 	refusals   refusals
 	verify     verification
-	snapshot   Snapshot // being received
+	snapshot   Snapshot // the snapshot that is being received
 	onSnapshot []func(Snapshot)
 }
 
-// restart resets it for another connection.
+// restart resets the receiver for another connection.
 func (r *receiver) restart(sendEvery uint32) {
 	r.losses.restart(sendEvery)
 	r.refusals, r.snapshot, r.verify.next = refusals{}, Snapshot{}, 0
@@ -85,8 +85,8 @@ func (r *receiver) complete(a *transport.Arrival, applied *replica.Applied) {
 	}
 }
 
-// progress updates the progress of the first state. The state may arrive before the server's
-// message that the client is admitted.
+// progress updates the progress of the first state. State may arrive before the server's message
+// that the client is admitted.
 func (r *receiver) progress(applied *replica.Applied) {
 	now := r.conn.present()
 	switch loaded := applied.Total - applied.Left; {
@@ -94,7 +94,7 @@ func (r *receiver) progress(applied *replica.Applied) {
 		return
 	case applied.Left == 0:
 		now = State{Phase: Playing, Closing: now.Closing}
-	default: // Objects in flight count as missing again, but progress never decreases.
+	default: // Lost objects count as missing again, but the progress never decreases.
 		now.Loaded, now.Objects = max(loaded, now.Loaded), applied.Total
 	}
 	r.conn.become(now)
@@ -116,17 +116,17 @@ func (r *receiver) refuse(err error) {
 }
 
 // refusals decides when a client that refuses packets of state requests the full state. A correct
-// server and client never need this; without it, one packet that is refused for good would leave
-// its objects outdated for ever.
+// server and client never need this. Without it, the objects of a packet that is refused again and
+// again would remain outdated.
 type refusals struct {
-	count int           // since the last request
-	from  time.Duration // the time of the next request, at the earliest
-	wait  time.Duration // the minimal interval to the request after it
+	count int           // number of refused packets since the last request
+	from  time.Duration // earliest time of the next request
+	wait  time.Duration // shortest time between the next request and the one after it
 }
 
 const (
 	refusedBeforeFull = 3
-	minFullWait       = time.Second // A server answers no more often.
+	minFullWait       = time.Second // A server does not answer more often.
 	maxFullWait       = time.Minute // A state that is too large for the client does not shrink.
 )
 
@@ -137,7 +137,7 @@ func (r *refusals) refused(now time.Duration) (request bool) {
 	}
 	wait := max(2*r.wait, minFullWait)
 	if now-r.from > maxFullWait {
-		wait = minFullWait // The last request had another cause.
+		wait = minFullWait // The last request was long ago: it had another cause.
 	}
 	r.wait = min(wait, maxFullWait)
 	r.count, r.from = 0, now+r.wait

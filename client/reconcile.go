@@ -6,9 +6,9 @@ import (
 	"github.com/netloop/netloop/internal/netvar/state"
 )
 
-// The prediction for a step is compared with the server's state after that step. The client has the
-// server's state of an object in two cases only. An object that is in no packet may be unchanged,
-// but the packet may also be lost, or the object waits for its turn in the budget.
+// The prediction for a step is compared with the server's state after that step. The client knows
+// the server's state of an object only in two cases. If an object is in no packet, it may be
+// unchanged; but its packet may also be lost, or the object may wait for its turn in the budget.
 //
 //   - A packet of tick T contains a version of the object: it is the newest one at T, so the server
 //     has this version at T.
@@ -19,7 +19,8 @@ import (
 //     that as unsent, and R stays before them until they are sent again. So the client has the
 //     server's version of every object at R.
 //
-// In between the client predicts on. With 5 % loss the second case is met by every other snapshot.
+// Between these cases the client continues to predict. With 5 % loss, every other snapshot is an
+// example of the second case.
 
 // update processes the metadata of an applied packet; certain means that the client has all objects
 // as of the tick that the packet has reached. It runs after the watchers.
@@ -58,7 +59,7 @@ func (p *prediction) addOwned(tick uint64) {
 	}
 }
 
-// add begins to predict an object. The server has the client's version of it at tick known.
+// add begins to predict an object. At tick known the server has the client's version of the object.
 func (p *prediction) add(by *predictor, o *state.Object, known uint64) *predicted {
 	d := newPredicted(by, o, p.window)
 	d.version, d.known = o.Changed(), known
@@ -80,7 +81,7 @@ func (p *prediction) reconcile() {
 	for _, by := range p.classes {
 		p.prune(by)
 	}
-	if p.rerunFrom > 0 { // Before they are compared.
+	if p.rerunFrom > 0 { // Rerun these steps before they are compared.
 		p.replay(min(p.rerunFrom-1, p.last))
 		p.rerunFrom = 0
 	}
@@ -197,8 +198,8 @@ func (by *predictor) count(p *codec.Plan, was, is *codec.Values) {
 	}
 }
 
-// insert inserts an object in order: objects that the server has by id, unconfirmed ones after
-// them.
+// insert inserts an object in order: objects that the server has are sorted by id, and unconfirmed
+// objects follow.
 func (by *predictor) insert(d *predicted) {
 	i := len(by.objects)
 	for i > 0 && !d.spawn.unconfirmed && (by.objects[i-1].spawn.unconfirmed || by.objects[i-1].o.ID() > d.o.ID()) {
@@ -209,7 +210,7 @@ func (by *predictor) insert(d *predicted) {
 	by.objects[i] = d
 }
 
-// prune removes objects that no longer exist. Objects that passed to another owner are marked lost.
+// prune removes objects that no longer exist. Objects that got another owner are marked lost.
 func (p *prediction) prune(by *predictor) {
 	kept := by.objects[:0]
 	for _, d := range by.objects {

@@ -9,8 +9,8 @@ import (
 	"github.com/netloop/netloop/internal/netvar/state"
 )
 
-// A correction applies to the state at once, and to the picture gradually: the drawn state is the
-// predicted state plus an offset, which is the whole correction at first and decays to zero. A
+// A correction is applied to the state at once, and to the picture gradually: the drawn state is
+// the predicted state plus an offset, which at first is the whole correction and decays to zero. A
 // further correction adds to the remaining offset.
 
 // saveDrawn stores the drawn state of an object before it is corrected in a frame.
@@ -59,9 +59,9 @@ func (d *predicted) between(v unsafe.Pointer, last uint64, fraction float64) {
 	}
 }
 
-// draw returns the state to draw of an object of a predicted class, and nil if it is not drawn. For
-// the client's own objects that is the prediction, and nil once the object has despawned; for
-// others it is the state of their view.
+// draw returns the state to draw of an object of a predicted class, or nil if it is not drawn. For
+// the client's own objects it is the prediction, or nil after the despawn; for other objects it is
+// the interpolated state.
 func (p *prediction) draw(by *predictor, o *state.Object) unsafe.Pointer {
 	if d := p.objects[o]; d != nil && o.Alive() {
 		by.copy(by.drawn, d.live)
@@ -87,8 +87,8 @@ func (p *prediction) draw(by *predictor, o *state.Object) unsafe.Pointer {
 // are drawn in the future, others in the past. The picture makes a transition as after a
 // correction, from the state drawn in the frame that first shows the change.
 
-// drawOther returns the view of an object that is not the client's, or was not until now. During
-// the transition from the prediction, the state is written to v.
+// drawOther returns the state to draw of an object that another client owns, or owned until now.
+// During the transition from the prediction, the state is written to v.
 func (p *prediction) drawOther(by *predictor, o *state.Object, v unsafe.Pointer) unsafe.Pointer {
 	is := p.views.interpolated(o)
 	for _, d := range p.lost {
@@ -108,8 +108,8 @@ func (p *prediction) drawOther(by *predictor, o *state.Object, v unsafe.Pointer)
 	return is
 }
 
-// changeOwner starts the transition of the picture from the previously drawn state to the one drawn
-// now.
+// changeOwner starts the transition of the picture from the previously drawn state to the state
+// drawn now.
 func (d *predicted) changeOwner(was, is unsafe.Pointer, frame time.Duration) {
 	if d.plan.HasTeleports() {
 		before, now := captured(d.plan, was), captured(d.plan, is)
@@ -127,7 +127,7 @@ func captured(p *codec.Plan, s unsafe.Pointer) codec.Values {
 	return v
 }
 
-// lose records an object that another client owns now, for the transition of its picture. An object
+// lose records an object that now has another owner, for the transition of its picture. An object
 // that was not drawn as predicted needs no transition.
 func (p *prediction) lose(d *predicted) {
 	if d.o.Alive() && d.shown && !d.newOwner {

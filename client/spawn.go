@@ -12,10 +12,10 @@ import (
 	"github.com/netloop/netloop/internal/netvar/state"
 )
 
-// Spawn makes an object that the server is about to spawn, so that a shot appears as it is fired:
-// in a step function of [Predict], or elsewhere in FixedUpdate. Its class is predicted too, and its
-// state has a field of the type [netloop.SpawnKey], in which the server stores
-// [netloop.Tick.SpawnKey].
+// Spawn makes an object that the server is about to spawn, so that, for example, a shot appears
+// when it is fired. Call it in a step function of [Predict], or elsewhere in FixedUpdate. Its class
+// is predicted too, and its state has a field of the type [netloop.SpawnKey], in which the server
+// stores [netloop.Tick.SpawnKey].
 //
 //	type Shot struct {
 //		Pos, Vel Vec
@@ -30,17 +30,17 @@ import (
 //	client.Predict(c, Shots, Controls, func(s *Shot, t *netloop.Tick, _ Control) { s.Fly(t) })
 //
 // The object is the client's own, has no [netloop.Object.Ref] yet, and is found by Class.All,
-// [Watch] and [View] like any other. The server's object with the same input and the same index
-// among the objects of that input takes it over: the *Object remains the same, and watchers are not
-// called. If the server has spawned none in that step, the object despawns. When the step runs
-// again, Spawn returns the same object as before, with the new state.
+// [Watch] and [View] like any other. The server's object with the same input, and the same index
+// among the objects of that input, replaces it: the *Object remains the same, and watchers are not
+// called. If the server has spawned no such object in that step, the object despawns. When the step
+// runs again, Spawn returns the same object as before, with the new state.
 //
 // If a step function spawns an object of its own class, or of a class that was passed to Predict
-// later, the object runs its first step in the same step, as in a system after the inputs on the
-// server.
+// later, the object runs its first step in the same step, like an object of a system that runs
+// after the inputs on the server.
 //
 // Spawn panics outside of FixedUpdate, with a class that is not predicted or has no field of type
-// SpawnKey, and when 256 spawned objects are not confirmed by the server yet.
+// SpawnKey, and if the server has not yet confirmed 256 spawned objects.
 func Spawn[S any](c *Client, k *netloop.Class[S], init S) *netloop.Object[S] {
 	p, class := &c.prediction, bridge.Netloop.Class(k)
 	by := p.of(class.State)
@@ -61,7 +61,7 @@ func Spawn[S any](c *Client, k *netloop.Class[S], init S) *netloop.Object[S] {
 // maxUnconfirmed limits the objects of Spawn that the server has not confirmed.
 const maxUnconfirmed = 256
 
-// spawnInfo identifies an object of Spawn by its step. The zero value is that of all other objects.
+// spawnInfo identifies an object of Spawn by its step. All other objects have the zero value.
 type spawnInfo struct {
 	step        uint64
 	n           uint8 // index among the objects of the step
@@ -108,7 +108,7 @@ func (p *prediction) spawn(by *predictor, b spawnInfo, init unsafe.Pointer) *pre
 }
 
 // lastStepWithout returns the last step that does not run the object: the step before its spawn if
-// its class still runs in the step of the spawn, else the step of its spawn.
+// its class still runs in the step of the spawn, and otherwise the step of its spawn.
 func (p *prediction) lastStepWithout(by *predictor, b spawnInfo) uint64 {
 	if b.inStep && slices.Index(p.classes, by) >= p.classIndex {
 		return b.step - 1
@@ -133,7 +133,7 @@ func (by *predictor) find(step uint64, n uint8) *predicted {
 }
 
 // confirm handles an object that arrived in a packet of a tick. It reports whether the client has
-// already spawned that object; the predicted object then takes over the server's.
+// already spawned that object; the predicted object then becomes the server's object.
 func (p *prediction) confirm(o *state.Object, tick uint64) bool {
 	by := p.of(o.Class())
 	if by == nil || by.bornOffset < 0 || o.Owner() != uint64(p.conn.id) {

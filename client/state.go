@@ -13,9 +13,9 @@ type Phase uint8
 // The phases, in their order. Reconnecting leads back to Loading or Playing, and Moving to Loading.
 const (
 	Connecting Phase = iota
-	Loading          // in the room; the first state has not arrived as a whole
+	Loading          // in the room; the first state has not arrived completely
 	Playing
-	Reconnecting // the connection has broken, and the client reconnects: see Reconnect
+	Reconnecting // the connection was lost, and the client reconnects: see Reconnect
 	Moving       // on the way to another room: see Move
 	Closed
 )
@@ -30,24 +30,24 @@ func (p Phase) String() string {
 	return "unknown"
 }
 
-// State is a client's phase, and once it is closed, why.
+// State is a client's phase and, when it is closed, the reason.
 type State struct {
 	Phase Phase
 
 	// Loaded is the number of objects of the first state that have arrived while the client is
-	// loading; Objects is the number that it may see as it joins. The server spreads them over as
-	// many snapshots as its budget requires. Both are 0 before the first snapshot, and when one
-	// snapshot holds all objects.
+	// loading; Objects is the number of objects that it may see when it joins. The server spreads
+	// them over as many snapshots as its budget requires. Both are 0 before the first snapshot, and
+	// when one snapshot holds all objects.
 	Loaded, Objects int
 
 	// Closing is the time at which the server closes at the latest, on the clock of [Client.Now]; 0
-	// if it does not plan to. Until then the server waits for connected players, but not for
-	// players that have left: time to finish a round, or to find another server.
+	// if it does not plan to. Until then the server waits for connected players, so that they can
+	// finish a round or find another server.
 	Closing time.Duration
 
-	// Attempt counts, from 1, the attempts of a client that is reconnecting, and Left is the time
-	// for which its server still keeps its seat: 0 once that is over, or when it keeps none.
-	// OnState is called for each attempt; State updates Left in between.
+	// Attempt counts, from 1, the attempts of a reconnecting client. Left is the time for which the
+	// server still keeps its seat: 0 after that time, or if the server keeps no seat. OnState is
+	// called for each attempt; State updates Left in between.
 	Attempt int
 	Left    time.Duration
 
@@ -55,7 +55,7 @@ type State struct {
 	Text string
 }
 
-// Progress is how much of the first state has arrived, from 0 to 1.
+// Progress returns the part of the first state that has arrived, from 0 to 1.
 func (s State) Progress() float64 {
 	switch {
 	case s.Phase == Playing:
@@ -80,13 +80,13 @@ func (c *Client) State() State {
 }
 
 // OnOverload adds a function to call, in EarlyUpdate, when the server's level of overload changes:
-// for instance to explain to the player why updates are coarser for a while.
+// for instance to tell the player why updates are less frequent.
 func (c *Client) OnOverload(fn func(netloop.Overload)) { c.onOverload = append(c.onOverload, fn) }
 
 // Overload returns the server's level of overload, as last received.
 func (c *Client) Overload() netloop.Overload { return c.overload }
 
-// setOverload sets the level. A level that only a newer server has counts as the highest.
+// setOverload sets the level. A level that only a newer server has counts as the highest level.
 func (c *Client) setOverload(level netloop.Overload) {
 	level = min(level, netloop.OverloadRefusing)
 	if level == c.overload {
@@ -98,38 +98,39 @@ func (c *Client) setOverload(level netloop.Overload) {
 	}
 }
 
-// Snapshot describes a snapshot that arrived whole.
+// Snapshot describes a snapshot that has arrived completely.
 type Snapshot struct {
 	Tick uint64
-	// when its last packet arrived, stamped as it was read, on the clock of [Client.Now]
+	// time at which its last packet was read, on the clock of [Client.Now]
 	At    time.Duration
-	Bytes int // of its packets
+	Bytes int // bytes of its packets
 }
 
-// OnSnapshot adds a function to call, in EarlyUpdate, for each snapshot that arrived whole.
+// OnSnapshot adds a function to call, in EarlyUpdate, for each snapshot that has arrived
+// completely.
 func (c *Client) OnSnapshot(fn func(Snapshot)) {
 	c.receiver.onSnapshot = append(c.receiver.onSnapshot, fn)
 }
 
 // Stats holds the figures of the connection so far.
 type Stats struct {
-	RTT        time.Duration // of the time synchronisation: the smallest recent one
-	ServerTick uint64        // estimated
+	RTT        time.Duration // smallest recent round trip of the time synchronisation
+	ServerTick uint64        // estimate of the server's tick
 	Applied    uint64        // tick of the newest state that was applied
 	Age        time.Duration // estimated server time minus the deadline of the newest tick applied
 	Synced     bool          // the estimates have enough samples
-	Snapshots  uint64        // that arrived whole
-	Packets    uint64        // of state, applied
-	Records    uint64        // of state, larger than a packet, applied
+	Snapshots  uint64        // snapshots that arrived completely
+	Packets    uint64        // state packets that were applied
+	Records    uint64        // state records larger than a packet that were applied
 	Stale      uint64        // state packets discarded because a later tick had been applied
-	Lost       uint64        // packets of state that the server has sent and that did not arrive
+	Lost       uint64        // state packets that the server has sent and that did not arrive
 	HeldBack   uint64        // due snapshots not sent, as the link had no room: a lower bound
 	Malformed  uint64        // packets and records of state that could not be applied
 	FullStates uint64        // requests for the full state: bad packets, or an unequal digest
 	Unequal    uint64        // complete digests that differed from the client's state
 	Jumped     uint64        // fixed steps left out because a frame was too long
-	Silent     time.Duration // since the last packet from the server
-	Drops      uint64        // connections that broke, see Reconnect
+	Silent     time.Duration // time since the last packet from the server
+	Drops      uint64        // number of lost connections, see Reconnect
 	Resumes    uint64        // reconnections after which the client resumed its seat
 	Dropped    uint64        // messages dropped: not connected, or unconfirmed as the seat was lost
 	Overflowed uint64        // arrivals dropped because Step was not called for long
@@ -137,31 +138,32 @@ type Stats struct {
 	Unknown    uint64        // messages of methods that this build of the game does not have
 	Unsent     uint64        // messages and inputs beyond a limit, or unhandled by the server
 	Panics     uint64        // of handlers, watchers and other functions that are not systems
-	Held       int           // messages that wait for the state that they were sent with
+	Held       int           // messages of WithState that wait for their state
 	Early      uint64        // messages that ran before their state arrived: too many, or too old
-	Calls      int           // that wait for their answer
+	Calls      int           // calls that wait for their answer
 	Prediction PredictionStats
 	LateCalls  uint64 // answers that arrived after the call was given up
 
 	// The playout of interpolated classes, see Interpolate.
 	ViewDelay    time.Duration // from the server's time to the moment that is shown
 	Drawn        uint64        // frames that were shown between snapshots
-	Starved      uint64        // of those: the next snapshot was missing, though objects moved
-	Extrapolated uint64        // of those: extrapolated beyond the newest
-	ViewJumps    uint64        // of the moment, because it was far behind
+	Starved      uint64        // of Drawn: the next snapshot was missing, although objects moved
+	Extrapolated uint64        // of Drawn: extrapolated beyond the newest snapshot
+	ViewJumps    uint64        // jumps of the moment, because it was far behind
 	Teleports    uint64        // changes of a field with the tag teleport
 
 	Inputs       uint64 // inputs made, one for each fixed step
-	InputsMissed uint64 // fixed steps that the server ran without theirs, as it has reported
-	// Lead is how far the fixed steps are ahead of the server's present, so that inputs arrive in
-	// time; InputMargin is how early at least 95 of 100 inputs of the last second, or of the last
-	// 32 ticks if these are longer, arrive with it.
+	InputsMissed uint64 // fixed steps that the server ran without their input, as it has reported
+	// Lead is the time by which the fixed steps are ahead of the server, so that inputs arrive in
+	// time. InputMargin is the time by which at least 95 of 100 inputs of the last second, or of
+	// the last 32 ticks if these are longer, arrive early.
 	Lead, InputMargin time.Duration
 	LeadJumps         uint64 // corrections of the lead that were too large to be gradual
 	StepsSetBack      uint64 // times that steps were set back: the server left out many ticks
 	InputPackets      uint64 // each has all inputs that the server may lack
 	InputBytes        uint64 // of these packets
-	// InputEarly is how long before its deadline the newest input arrived; below 0 it was late.
+	// InputEarly is the time from the arrival of the newest input to its deadline; below 0: it was
+	// late.
 	InputEarly time.Duration
 }
 
@@ -194,5 +196,5 @@ func (c *Client) Stats() Stats {
 // Now returns the time on the clock by which arrivals are stamped.
 func (c *Client) Now() time.Duration { return c.clock.Now() }
 
-// TickRate returns the server's tick rate, once connected.
+// TickRate returns the server's tick rate after the client has connected.
 func (c *Client) TickRate() netloop.Rate { return netloop.Rate(c.time.timeline.Rate) }

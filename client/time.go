@@ -19,16 +19,16 @@ type serverTime struct {
 	offset   time.Duration // server's clock − client's clock, used until sync is ready
 	known    bool
 
-	game      time.Duration // of the newest frame
-	tick      uint64        // of the newest frame
+	game      time.Duration // game time of the newest frame
+	tick      uint64        // tick of the newest frame
 	steps     stepClock
 	lead      lead
 	requested time.Duration
 	requests  uint64
-	syncJumps uint64 // of sync, at the newest frame
+	syncJumps uint64 // number of jumps of sync at the newest frame
 }
 
-// continuity is how much of a client's time state is kept over a new connection or a move.
+// continuity tells which part of a client's time state is kept over a new connection or a move.
 type continuity int
 
 const (
@@ -50,14 +50,15 @@ func (s *serverTime) welcome(now, took time.Duration, w *netloopv1.Welcome, kept
 	server := time.Duration(w.GetServerNs())
 	ahead := s.server(now) - server
 	if kept == newServer || ahead < -clock.SyncJump || ahead > took+clock.SyncJump {
-		// Another clock, or this end's clock stopped, for instance while its machine slept.
+		// The server has another clock, or this end's clock stopped, for instance while its machine
+		// slept.
 		s.sync, s.lead.on = clock.Sync{}, false
 	}
 	if kept != sameRoom {
 		*s = serverTime{sync: s.sync, steps: stepClock{skipped: s.steps.skipped}, lead: lead{jumps: s.lead.jumps, setBacks: s.lead.setBacks, backTo: s.lead.backTo}}
 	}
 	s.timeline, s.offset = line, server-now
-	s.requests = 0 // The path may be another: its round trips are measured again.
+	s.requests = 0 // The path may have changed, so its round trips are measured again.
 	s.lead.restart()
 	if e := w.GetEpoch(); e.GetTick() != 0 { // Else the room has not ticked yet: its epoch follows.
 		s.epochMoved(loop.Epoch{Tick: e.GetTick(), At: time.Duration(e.GetServerNs())})
@@ -85,7 +86,7 @@ func (c *Client) epochMoved(e loop.Epoch) {
 	c.time.epochMoved(e)
 }
 
-// setScale sets the time scale that the server has published, which is a speed from a tick on. It
+// setScale sets the time scale that the server has published, which applies from a tick on. It
 // returns an error for an invalid speed.
 func (c *Client) setScale(t transport.TimeScale) error {
 	if err := loop.CheckScale(t.Num, t.Den); err != nil {
@@ -117,10 +118,10 @@ func (s *serverTime) server(now time.Duration) time.Duration {
 	return now + s.offset
 }
 
-// The client requests the server's time every firstInterval until it has sent firstRequests, which
-// fill the filter of clock.Sync, and then every laterInterval, so that the clocks cannot drift
-// apart. The intervals are no multiple of a tick, so that requests are spread over its whole
-// length.
+// The client requests the server's time every firstInterval until it has sent firstRequests
+// requests, which fill the filter of clock.Sync. Then it requests the time every laterInterval, so
+// that the clocks cannot drift apart. The intervals are not a multiple of a tick, so that requests
+// are spread over the whole tick.
 const (
 	firstInterval = 53 * time.Millisecond
 	laterInterval = 293 * time.Millisecond
@@ -146,8 +147,8 @@ func (s *serverTime) gameTime(now time.Duration) time.Duration {
 	return max(0, s.timeline.GameTime(s.epoch.Tick)+s.server(now)-s.epoch.At)
 }
 
-// input describes the frame at now. Time and steps never decrease: when the server's clock turns
-// out to be behind, they are held until it has caught up.
+// input describes the frame at now. Time and steps never decrease: if the server's clock is found
+// to be behind, they stop until it has caught up.
 func (s *serverTime) input(now time.Duration, wall time.Time, frame time.Duration) loop.Input {
 	in := loop.Input{Delta: frame, Start: now, Deadline: now, Wall: wall}
 	if !s.known {
@@ -178,7 +179,7 @@ func (s *serverTime) startLead(now time.Duration) {
 	}
 }
 
-// age returns how long ago the server's tick was due: 0 before the clock is known.
+// age returns the time since the server's tick was due, or 0 before the clock is known.
 func (s *serverTime) age(now time.Duration, tick uint64) time.Duration {
 	if !s.known {
 		return 0
@@ -186,33 +187,33 @@ func (s *serverTime) age(now time.Duration, tick uint64) time.Duration {
 	return s.server(now) - s.timeline.Deadline(s.epoch, tick)
 }
 
-// flushPeriod is the period of flushes: a tick. In a room with slower ticks than 10 Hz it is a
-// fixed step if that is shorter, but 100 ms at least: a packet repeats the inputs of a quarter of a
-// second.
+// flushPeriod returns the period of flushes: a tick. In a room with ticks below 10 Hz it is a fixed
+// step if that is shorter, but at least 100 ms, because a packet repeats the inputs of a quarter of
+// a second.
 func flushPeriod(line loop.Timeline) time.Duration {
 	return min(line.Rate.Period(), max(line.Fixed.Period(), maxInterval))
 }
 
 // pace limits flushes to the rate of flushPeriod, to half of it while the flushes fill the queue of
-// a thin link, and to 10 Hz while the server is silent, so that a link that drops all packets is
-// not filled. At 60 Hz flushes with inputs need some 45 kbit/s.
+// a slow link, and to 10 Hz while the server is silent, so that they do not fill a link that drops
+// all packets. At 60 Hz flushes with inputs need some 45 kbit/s.
 type pace struct {
 	period      time.Duration
 	next        time.Duration
-	halvedUntil time.Duration // until then every second flush is skipped
-	queueSince  time.Duration // since when the round trip is long, or 0
-	minRTT      time.Duration // of the path without a queue
+	halvedUntil time.Duration // every second flush is skipped until this time
+	queueSince  time.Duration // time from which the round trip has been long, or 0
+	minRTT      time.Duration // round trip of the path without a queue
 }
 
 const (
 	silentAfter  = 500 * time.Millisecond
 	silentPeriod = 100 * time.Millisecond
-	// queueDelay is by how much a round trip is longer than the shortest one when packets queue.
+	// queueDelay is the time by which a round trip exceeds the shortest one if packets queue.
 	queueDelay = 100 * time.Millisecond
 	// halveAfter is the duration of such round trips after which a client flushes half as often.
 	halveAfter = 2 * time.Second
-	// halvedFor is for how long it does. If a round trip is still as long within checkAfter after
-	// that, the path itself is longer, and minRTT is set anew.
+	// halvedFor is the time for which it does. If within checkAfter after that a round trip is
+	// still as long, the path itself has become longer, and minRTT is set again.
 	halvedFor  = 10 * time.Second
 	checkAfter = time.Second
 )
@@ -236,8 +237,8 @@ func (p *pace) watch(now, srtt, least time.Duration) {
 	}
 }
 
-// due reports whether a flush is due. Frames are never exactly a tick apart, so a flush that is
-// slightly early counts, and one late flush is made up for.
+// due reports whether a flush is due. Frames are never exactly a tick apart, so a flush may be
+// slightly early, and the next flush after a late one comes earlier.
 func (p *pace) due(now, arrival, early time.Duration) bool {
 	period := p.period
 	switch {
@@ -253,17 +254,17 @@ func (p *pace) due(now, arrival, early time.Duration) bool {
 	return true
 }
 
-// stepClock selects the fixed steps of a frame. It counts by game time, not by ticks and not by
-// frames: so steps are evenly spaced at any rates of frames, ticks and steps.
+// stepClock selects the fixed steps of a frame. It uses game time, and not ticks or frames, so that
+// steps are evenly spaced at any rates of frames, ticks and steps.
 type stepClock struct {
 	started bool
 	at      time.Duration // the game time to which it has advanced
-	done    uint64        // steps run, or skipped
-	skipped uint64        // steps skipped
+	done    uint64        // number of steps that ran or were skipped
+	skipped uint64        // number of skipped steps
 }
 
 // A frame runs at most as many fixed steps as maxStepTime contains, or minSteps if that is more.
-// More would make a slow client slower: further steps are skipped, and counted.
+// More steps would make a slow client slower, so further steps are skipped and counted.
 const (
 	maxStepTime = 125 * time.Millisecond
 	minSteps    = 8

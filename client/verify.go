@@ -12,7 +12,7 @@ import (
 // is a defect of netloop; the client then requests the full state.
 var ErrDiverged = errors.New("client: the state differs from the server's")
 
-// verification is the check whether client and server agree.
+// verification checks whether client and server have the same state.
 type verification struct {
 	then     []func(error)
 	deadline time.Duration // on the client's clock
@@ -26,11 +26,11 @@ const (
 	verifyDigests = 60
 )
 
-// Verify requests digests of the replicated state from the server, and calls then inside Step when
-// one could be compared: with nil if both sides agree, with [ErrDiverged] if not, and with another
-// error if none arrived within 10 s or the connection ended. A digest can be compared only when the
-// client has received all changes, so on a link that is always behind it fails. then must not be
-// nil.
+// Verify requests digests of the replicated state from the server, and calls then inside Step after
+// a digest was compared: with nil if the states are equal, and with [ErrDiverged] if not. It calls
+// then with another error if no digest could be compared within 10 s, or if the connection ended. A
+// digest can be compared only when the client has received all changes, so Verify fails on a link
+// that always lags. then must not be nil.
 func (c *Client) Verify(then func(error)) {
 	v := &c.receiver.verify
 	v.then = append(v.then, then)
@@ -39,7 +39,7 @@ func (c *Client) Verify(then func(error)) {
 	}
 }
 
-// requestDigest requests digests again, or gives up, if a check waits.
+// requestDigest requests digests again if a check waits, or ends the check after its deadline.
 func (r *receiver) requestDigest(now time.Duration) {
 	switch v := &r.verify; {
 	case len(v.then) == 0 || r.conn.session == nil:

@@ -29,7 +29,7 @@ type views struct {
 type viewClass struct {
 	interpolated bool
 	extrapolate  time.Duration
-	moment       state.Moment // shown by this frame
+	moment       state.Moment // moment that this frame shows
 
 	drawn unsafe.Pointer // *S: the result of View
 	copy  func(to, from unsafe.Pointer)
@@ -39,7 +39,7 @@ type viewClass struct {
 type InterpolateOption struct{ apply func(*viewClass) }
 
 // Extrapolate continues the motion of numbers for up to d, at most a second, while no newer
-// snapshot has arrived, instead of stopping it. This is a guess, and wrong whenever an object
+// snapshot has arrived; without it the motion stops. This is a guess, which is wrong when an object
 // turns: then the object jumps to its true position.
 func Extrapolate(d time.Duration) InterpolateOption {
 	return InterpolateOption{func(v *viewClass) { v.extrapolate = min(max(d, 0), maxExtrapolation) }}
@@ -47,15 +47,15 @@ func Extrapolate(d time.Duration) InterpolateOption {
 
 const maxExtrapolation = time.Second
 
-// Interpolate lets [View] show the objects of a class between two snapshots, by the tags lerp= of
-// its fields (see [netloop.Lerp]), instead of their newest state: evenly at any frame rate, and a
-// little behind the server. The delay is measured, so that nearly always both snapshots have
-// arrived: [Stats] has the figures. All classes are shown at the same moment, see
+// Interpolate makes [View] show the objects of a class between two snapshots, by the tags lerp= of
+// its fields (see [netloop.Lerp]), and not in their newest state. Motion is then even at any frame
+// rate, and a little behind the server. The delay is measured, so that nearly always both snapshots
+// have arrived: [Stats] has the figures. All classes are shown at the same moment, see
 // [Client.ViewTime].
 //
-// Messages sent [netloop.WithState] then run when the shown moment reaches the tick of their
-// sending. Interpolate takes effect from the next frame on. It panics with a class of another
-// schema.
+// Messages that were sent with [netloop.WithState] then run when the shown moment reaches the tick
+// in which they were sent. Interpolate takes effect in the next frame. It panics with a class of
+// another schema.
 func Interpolate[S any](c *Client, k *netloop.Class[S], o ...InterpolateOption) {
 	class := bridge.Netloop.Class(k).State
 	if !slices.Contains(c.schema.Classes().Classes(), class) {
@@ -78,14 +78,14 @@ func Interpolate[S any](c *Client, k *netloop.Class[S], o ...InterpolateOption) 
 func copyState[S any](to, from unsafe.Pointer) { *(*S)(to) = *(*S)(from) }
 
 // View returns the state of an object to draw in this frame. For a predicted object (see [Predict])
-// that is the prediction for this moment, plus the rest of a smoothed correction. For an
-// interpolated class (see [Interpolate]) it is the object's state at [Client.ViewTime], and false
-// when the object did not exist yet at that time, or no longer: a despawned object is returned
-// until that moment. For a class that is neither predicted nor interpolated it is the newest state,
-// and false once the object has despawned. Slices and maps in it must not be changed.
+// this is the prediction for this moment, plus the rest of a smoothed correction. For an
+// interpolated class (see [Interpolate]) it is the object's state at [Client.ViewTime]; ok is false
+// if the object did not exist at that time, so a despawned object is drawn until that time reaches
+// its despawn. For all other classes it is the newest state, and ok is false after the object has
+// despawned. Do not change slices and maps in the state.
 //
-// It may be called in a Step and between two, and allocates only once for each change of a string,
-// a slice or the like.
+// View may be called in a Step and between two Steps. It allocates memory only once for each change
+// of a string, a slice or a similar value.
 func View[S any](c *Client, o *netloop.Object[S]) (s S, ok bool) {
 	if v := (*S)(c.view(o)); v != nil {
 		return *v, true
@@ -139,9 +139,9 @@ func Views[S any](c *Client, k *netloop.Class[S]) iter.Seq2[*netloop.Object[S], 
 	}
 }
 
-// ViewTime returns the game time that this frame shows of interpolated classes. It decreases only
-// when the client has joined another server. Without an interpolated class it is that of the newest
-// state.
+// ViewTime returns the game time at which this frame shows interpolated classes. It decreases only
+// when the client has joined another server. Without an interpolated class it is the game time of
+// the newest state.
 func (c *Client) ViewTime() time.Duration {
 	if !c.views.any {
 		return c.time.timeline.GameTime(c.replica.Tick())
@@ -149,8 +149,8 @@ func (c *Client) ViewTime() time.Duration {
 	return c.views.at
 }
 
-// ViewMoment returns the snapshots between which this frame shows interpolated classes. Without
-// such a class both are the newest state. The zero Moment means no snapshot.
+// ViewMoment returns the snapshots between which this frame shows interpolated classes. Without an
+// interpolated class both are the newest snapshot. The zero Moment means no snapshot.
 func (c *Client) ViewMoment() netloop.Moment { return c.views.viewed() }
 
 func (v *views) viewed() netloop.Moment {
@@ -161,8 +161,8 @@ func (v *views) viewed() netloop.Moment {
 	return netloop.Moment(v.moment)
 }
 
-// complete records a snapshot that arrived whole, and the tick that the state has reached with it;
-// records is the number of records that arrived over the stream.
+// complete records a snapshot that has arrived completely, and the tick that the state has reached
+// with it. records is the number of records that arrived over the stream.
 func (v *views) complete(s *Snapshot, reached, records uint64) {
 	v.state = max(v.state, reached)
 	if !v.any {
@@ -175,7 +175,7 @@ func (v *views) complete(s *Snapshot, reached, records uint64) {
 }
 
 // show advances the shown moment at now, after all arrivals of the frame are processed, and runs
-// the messages that waited for it; every is the number of ticks between snapshots.
+// the messages that waited for it. every is the number of ticks between snapshots.
 func (v *views) show(now, frame time.Duration, every uint64, connected bool) {
 	if !v.any {
 		return
@@ -193,7 +193,7 @@ func (v *views) show(now, frame time.Duration, every uint64, connected bool) {
 	v.reached(min(v.state, v.time.timeline.TickAt(v.at)))
 }
 
-// reset drops the snapshots to draw, because another room has another game time.
+// reset drops the snapshots to draw, because another room has a different game time.
 func (v *views) reset() {
 	v.state = 0
 	v.playout.reset()

@@ -12,8 +12,8 @@ import (
 )
 
 // Watcher holds the functions to call when objects of a class spawn, change and despawn. Every
-// function may be nil. They run in EarlyUpdate, after the packet with the event has been applied as
-// a whole; values between two packets may be skipped. A function that panics is counted and logged,
+// function may be nil. They run in EarlyUpdate, after the whole packet with the event has been
+// applied; values between two packets may be skipped. A function that panics is counted and logged,
 // and does not prevent other calls.
 type Watcher[S any] struct {
 	Spawn   func(t *netloop.Tick, o *netloop.Object[S])
@@ -25,16 +25,16 @@ type Watcher[S any] struct {
 type watcher struct {
 	notify  func(t *netloop.Tick, e *replica.Event)
 	at      panicguard.Func
-	changes bool   // has a Change
+	changes bool   // the watcher has a Change function
 	batch   uint64 // of events in delivery when the watcher was added, whose effects it has seen
 	stopped bool
 }
 
 // Watch adds a watcher of the objects of a class, and returns a function that removes it. Spawn is
-// called for existing objects, at once if Watch is called inside a Step, else in the next. Several
-// watchers of a class are called in the order in which they were added. stop may be called in any
-// function of the game on Step's goroutine, including those of the watcher; none of these is called
-// afterwards. Watch panics with a class of another schema.
+// called for existing objects: at once if Watch is called inside a Step, and otherwise in the next
+// Step. Several watchers of a class are called in the order in which they were added. stop may be
+// called in any function of the game on Step's goroutine, including those of the watcher; no
+// function of the watcher is called afterwards. Watch panics with a class of another schema.
 func Watch[S any](c *Client, k *netloop.Class[S], w Watcher[S]) (stop func()) {
 	class := bridge.Netloop.Class(k)
 	if !slices.Contains(c.schema.Classes().Classes(), class.State) {
@@ -63,12 +63,12 @@ type watchers struct {
 	// a tick.
 	matched func(o *state.Object, tick uint64) bool
 	byClass [][]*watcher // by the index of the class
-	batches uint64       // of events passed to watchers
-	batch   uint64       // being delivered now; 0 is none
+	batches uint64       // number of batches of events passed to watchers
+	batch   uint64       // batch that is being delivered; 0: none
 }
 
-// add adds a watcher. Lists of watchers are replaced and never modified, because a list may be in
-// iteration.
+// add adds a watcher. Lists of watchers are replaced and never modified, because a caller may be
+// iterating over a list.
 func (ws *watchers) add(class *state.Class, w *watcher) (stop func()) {
 	list := &ws.byClass[class.Index()]
 	w.batch = ws.batch
@@ -115,7 +115,7 @@ func (ws *watchers) notifyAll(t *netloop.Tick, tick uint64) {
 	ws.batch = 0
 }
 
-// notify delivers an event that the client caused by itself.
+// notify delivers an event that the client itself has caused.
 func (ws *watchers) notify(e *replica.Event) {
 	for _, w := range ws.byClass[e.Object.Class().Index()] {
 		ws.deliver(ws.current(), w, e)

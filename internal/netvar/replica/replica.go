@@ -247,7 +247,7 @@ func (r *Replica) checkDelta(in *wire.BitReader, s *stagedRecord) {
 	copy(s.values.Blobs, o.Hist.BlobsOf(i))
 	var t codec.Trend
 	if x := &r.context; s.Base == 0 && x.TrendFrom < x.AsOf {
-		if i = o.Hist.Floor(x.TrendFrom, o.Changed()); i >= 0 { // otherwise it did not exist at that tick
+		if i = o.Hist.Floor(x.TrendFrom, o.Changed()); i >= 0 { // it existed at that tick
 			t = codec.Trend{Older: codec.Values{Words: o.Hist.Words(i)}, Took: x.AsOf - x.TrendFrom, Ahead: s.Version - x.AsOf}
 			if i = o.Hist.Floor(x.Origin().Oldest(), o.Changed()); x.Bent && i >= 0 {
 				t.Bent, t.Oldest.Words = true, o.Hist.Words(i)
