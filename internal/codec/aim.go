@@ -5,11 +5,12 @@ import (
 	"math/bits"
 )
 
-// aim is the expected value of a [leaf], as a shift from its baseline value, with the data that
-// estimate how far the actual value is from it. Usually it is the linear extrapolation of the
-// leaf's [Trend]. A leaf that alternates between two values from tick to tick is expected at the
-// one that it had an even number of ticks ago, plus the recent drift of the two values. A float
-// without a step also follows the change of its speed, if the trend is Bent.
+// aim is the expected value of a [leaf], as a shift from its baseline value, with data for an
+// estimate of the distance between the expected and the actual value. Usually it is the linear
+// extrapolation of the leaf's [Trend]. For a leaf that alternates between two values from tick to
+// tick, the expected value is the value that it had an even number of ticks ago, plus the recent
+// drift of the two values. A float without a step also follows the change of its speed, if the
+// trend is Bent.
 type aim struct {
 	shift  uint64 // from the baseline, on the line of the leaf
 	size   int8   // bits of the extrapolated distance
@@ -20,7 +21,7 @@ type aim struct {
 
 const noBend = -1
 
-// rests is the aim of a leaf without a trend: its baseline value is expected.
+// rests is the aim of a leaf without a trend: the expected value is its baseline value.
 var rests = aim{bend: noBend}
 
 // straight returns the aim of a linear extrapolation; shift is the extrapolated change since the
@@ -29,9 +30,9 @@ func (t *Trend) straight(shift uint64) aim {
 	return aim{shift: shift, size: sizeOf(shift), bend: noBend, floor: t.floor, moving: true}
 }
 
-// swung returns the aim of a leaf that alternates between two values. One of the two is due: from
-// is the shift from the baseline to the last known value of that one, and drift is the expected
-// change since then.
+// swung returns the aim of a leaf that alternates between two values. from is the shift from the
+// baseline to the last known value of the value that is due, and drift is the expected change since
+// then.
 func swung(from, drift uint64) aim {
 	n := sizeOf(drift)
 	return aim{shift: from + drift, size: n, bend: n, moving: true}
@@ -40,8 +41,8 @@ func swung(from, drift uint64) aim {
 // sizeOf returns the number of bits of a number without its sign.
 func sizeOf(v uint64) int8 { return int8(bits.Len64(magnitude(v))) }
 
-// swingPart limits the drift of a leaf that counts as alternating to one part in swingPart of the
-// distance between its two values.
+// swingPart limits the drift of a leaf that counts as alternating to 1/swingPart of the distance
+// between its two values.
 const swingPart = 8
 
 // aimAt returns the aim of a number from its values in the baseline, in Trend.Older and, if bent,
@@ -80,8 +81,8 @@ func draw(d int64, ahead, took uint64) int64 {
 	if v < 1<<24 {
 		v = v * inverses[took] >> inverseBits
 	} else {
-		// Dividend and divisor are below 2^53, so the quotient as a float, rounded down, is that of
-		// the integers; it takes less time.
+		// Dividend and divisor are below 2^53, so the float quotient, rounded down, is equal to the
+		// integer quotient. It takes less time.
 		v = uint64(float64(v) / float64(2*took))
 	}
 	sign := d >> 63
@@ -159,8 +160,8 @@ func (l *leaf) float(w uint64) float64 {
 	return math.Float64frombits(w)
 }
 
-// placeOf returns the place of f on the line of the leaf (see line), or other if f is NaN or too
-// large for the leaf's kind.
+// placeOf returns the place of f on the line of the leaf (see line), or the argument other if f is
+// NaN or too large for the leaf's kind.
 func (l *leaf) placeOf(f float64, other uint64) uint64 {
 	if l.kind == Float32 {
 		if f := float32(f); f-f == 0 {

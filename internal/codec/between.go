@@ -8,16 +8,16 @@ import (
 	"github.com/netloop/netloop/internal/codec/quat"
 )
 
-// maxAhead limits the t of Between, and so how far it extrapolates: a larger t counts as maxAhead.
+// maxAhead limits the t of Between, and so its extrapolation: a larger t counts as maxAhead.
 const maxAhead = 64
 
-// Between writes the numbers of an interpolated value into the struct at v: those of the value a
-// part t of the way between from and to, by the interpolation of each leaf (Lerp). At t = 0 or
-// below the result is from, at 1 it is to; beyond 1 it is extrapolated, and no leaf leaves its
-// range. Leaves that step have the value of from below 1. If a leaf with the tag teleport differs
-// between from and to, all leaves step. held is the value that the struct has before the call:
-// numbers that would not change are not written. Blobs are not changed. The result is the same on
-// all machines, and nothing is allocated.
+// Between writes the numbers of an interpolated value into the struct at v, by the interpolation of
+// each leaf (Lerp): t is the part of the way from the value from to the value to. At t = 0 or below
+// the result is from, and at 1 it is to; above 1 it is extrapolated, within the range of each leaf.
+// Leaves that step have the value of from while t is below 1. If a leaf with the tag teleport
+// differs between from and to, all leaves step. held is the value that the struct has before the
+// call: numbers that would not change are not written. Blobs are not changed. The result is the
+// same on all machines. Between allocates no memory.
 func (p *Plan) Between(v unsafe.Pointer, held, from, to *Values, t float64) {
 	if p.Teleports(from, to) {
 		t = Stepped(t)
@@ -25,7 +25,8 @@ func (p *Plan) Between(v unsafe.Pointer, held, from, to *Values, t float64) {
 	p.BetweenWords(v, held.Words, from.Words, to.Words, t)
 }
 
-// Stepped rounds the t of Between down, to 0 or 1, so that no leaf is interpolated: all step at 1.
+// Stepped rounds the t of Between down to 0 or 1, so that no leaf is interpolated, and all leaves
+// change at 1.
 func Stepped(t float64) float64 {
 	if t < 1 {
 		return 0
@@ -102,7 +103,7 @@ func (l *leaf) between(v unsafe.Pointer, a, b uint64, t float64) {
 	l.store(v, a)
 }
 
-// circle returns a whole turn in the unit of the leaf, and 0 for a leaf that is no angle.
+// circle returns a whole turn in the unit of the leaf, or 0 for a leaf that is not an angle.
 func (l *leaf) circle() float64 {
 	switch l.lerp {
 	case LerpAngle:
@@ -114,8 +115,8 @@ func (l *leaf) circle() float64 {
 	}
 }
 
-// betweenFloats stores the interpolation of two floats. It stores nothing and reports false if that
-// is infinite or NaN.
+// betweenFloats stores the interpolation of two floats. If the result is infinite or NaN, it stores
+// nothing and reports false.
 func (l *leaf) betweenFloats(v unsafe.Pointer, a, b uint64, t float64) bool {
 	q := unsafe.Add(v, l.off)
 	if l.kind == Float32 {
@@ -134,8 +135,7 @@ func (l *leaf) betweenFloats(v unsafe.Pointer, a, b uint64, t float64) bool {
 	return true
 }
 
-// betweenSteps stores the interpolation of two counts of steps, which need not be a whole number of
-// steps.
+// betweenSteps stores the interpolation of two counts of steps, which may be a fraction of a step.
 func (l *leaf) betweenSteps(v unsafe.Pointer, a, b uint64, t float64) {
 	x := lerp.Way(float64(int64(a)), float64(int64(b)), t, l.turn)
 	x = l.inRange(x)
@@ -155,9 +155,10 @@ func (l *leaf) inRange(steps float64) float64 {
 	return l.value(steps)
 }
 
-// betweenIntegers stores the interpolation of two integers, rounded. It stores nothing and reports
-// false if their distance is 2^53 or more, which a float64 does not hold exactly. It counts from
-// the smallest value of the field, so that signed and unsigned integers are alike.
+// betweenIntegers stores the interpolation of two integers, rounded. If their distance is 2^53 or
+// more, which a float64 cannot represent exactly, it stores nothing and reports false. It counts
+// from the smallest value of the field, so that signed and unsigned integers are handled in the
+// same way.
 func (l *leaf) betweenIntegers(v unsafe.Pointer, a, b uint64, t float64) bool {
 	low := l.low
 	if l.kind == Int64 {

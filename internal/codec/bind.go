@@ -54,7 +54,7 @@ func bind(t *Type, own *node, path string) (*node, error) {
 			return nil, &Mismatch{Field: path, Here: here.String(), There: t.String()}
 		}
 		n.kind, n.typ, n.encoding = own.kind, own.typ, own.encoding
-		n.lerp, n.jump = own.lerp, own.jump // The way of drawing is this side's choice.
+		n.lerp, n.jump = own.lerp, own.jump // This side decides the way of drawing.
 	}
 	if t.Kind == Map {
 		n.key = entryKey
@@ -87,8 +87,8 @@ func bind(t *Type, own *node, path string) (*node, error) {
 	return n, nil
 }
 
-// fits reports whether the type agrees with n, the field of this side: in kind, step, range and,
-// except for limits, Max. It does not compare elements and fields.
+// fits reports whether the type has the same kind, step, range and, unless it is a limit, Max as n,
+// the field of this side. It does not compare elements and fields.
 func (t *Type) fits(n *node) bool {
 	if t.Kind != n.kind.onWire() || t.Num != n.num || t.Den != n.den || t.Low != n.low || t.High != n.high || t.Proto != n.proto {
 		return false

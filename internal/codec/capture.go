@@ -5,8 +5,9 @@ import (
 	"unsafe"
 )
 
-// CaptureMark is Capture into now and then Mark against last, in one pass, which is most of the
-// work for an object that changes in every tick. It sets ticks[i] = tick for each changed leaf i.
+// CaptureMark does the work of Capture into now and of Mark against last, in one pass. This is most
+// of the work for an object that changes in every tick. It sets ticks[i] = tick for each changed
+// leaf i.
 func (p *Plan) CaptureMark(v unsafe.Pointer, now, last *Values, ticks []uint64, tick uint64) (clamped int, changed bool) {
 	words, old := now.Words, last.Words
 	for i := range p.leaves {

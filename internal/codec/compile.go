@@ -13,14 +13,14 @@ import (
 type Ref struct{ ID uint64 }
 
 // FieldInfo describes one field of the struct for the fingerprint of a schema: with equal texts,
-// each side can read the other's values.
+// each side can read the values of the other side.
 type FieldInfo struct{ Name, Type string }
 
 // leaf is one scalar, string, byte string, slice or map of the flattened struct.
 type leaf struct {
 	kind Kind
-	// a leaf of the other side's layout (see Bind) without a field on this side: readers skip it,
-	// and writers write zero
+	// the leaf is in the other side's layout (see Bind), and this side has no field for it: readers
+	// skip it, and writers write zero
 	absent    bool
 	plain     bool   // see Kind.plain
 	lerp      Lerp   // its interpolation for drawing
@@ -30,7 +30,7 @@ type leaf struct {
 	off       uintptr
 	low, span uint64 // of a word: it is from low to low+span, as two's complement
 	num, den  float64
-	unit      float64 // num/den, if multiplying by it is as exact as dividing; else 0
+	unit      float64 // num/den, if a multiplication by it is as exact as the division; else 0
 	turn      float64 // of an angle: its circle, of a quantised one in steps
 	least     float64 // of a quantised value, in steps; a whole number
 	most      float64
@@ -58,11 +58,11 @@ type Plan struct {
 	least  int  // fewest wire bytes of one value
 	size   uintptr
 	groups []group  // fields that are captured together, at most once in an interval
-	gaps   []gap    // of leaves with a threshold
+	gaps   []gap    // thresholds of leaves
 	rounds []uint16 // leaves that Round changes
 	inList string   // see Misplaced
 
-	teleports []uint16  // leaves with that tag
+	teleports []uint16  // leaves with the tag teleport
 	weights   []float64 // by leaf
 
 	encodings []Encodings // passed to Compile
@@ -77,12 +77,13 @@ func Compile(t reflect.Type, e ...Encodings) (*Plan, error) {
 	return w.compile(n, new(Budget))
 }
 
-// Budget limits the cost of compiling: arrays of slices of arrays multiply, and a layout may be
-// sent by a peer. The zero value is a full budget; plans that share a Budget share its limit.
+// Budget limits the cost of compiling, because arrays of slices of arrays multiply, and a layout
+// may be sent by a peer. The zero value is a full budget; plans that share a Budget share its
+// limit.
 type Budget struct{ spent int }
 
-// maxParts is the full Budget, in structs, arrays and leaves: ten times those of a schema of 500
-// methods and 100 classes. Compiling so many takes about 20 ms.
+// maxParts is the full Budget, in structs, arrays and leaves: ten times the number in a schema with
+// 500 methods and 100 classes. To compile this number takes about 20 ms.
 const maxParts = 1 << 17
 
 // compile makes the plan of a whole struct.
@@ -100,7 +101,7 @@ func (w *walker) compile(n *node, budget *Budget) (*Plan, error) {
 // plan makes a plan of a node: of a whole struct, or of the elements of a slice or map.
 func (w *walker) plan(n *node, path string) (*Plan, error) {
 	p := &Plan{typ: n.typ}
-	if n.typ != nil { // Else elements of a slice without a field here.
+	if n.typ != nil { // Otherwise these are elements of a slice without a field on this side.
 		p.size = n.typ.Size()
 	}
 	if err := w.flatten(p, n, path, 0); err != nil {
@@ -224,11 +225,11 @@ func (w *walker) leaf(p *Plan, n *node, path string, off uintptr) error {
 	return nil
 }
 
-// noRun is the run before the first leaf: it differs from the run of each leaf.
+// noRun is the run before the first leaf: it differs from the run of every leaf.
 const noRun = 1<<16 - 1
 
-// continues reports whether l is in the same run as the leaf before it: both have one kind and
-// step, as the components of a vector, and so are likely to change alike.
+// continues reports whether l is in the same run as the previous leaf: both have the same kind and
+// step, like the components of a vector, and so probably change together.
 func (l *leaf) continues(before *leaf) bool {
 	return l.kind.onWire() == before.kind.onWire() && l.num == before.num && l.den == before.den
 }

@@ -26,8 +26,8 @@ import (
 //
 // See aim.go for the expected value of a leaf, and distance.go for the encoding of its distance.
 
-// MaxTrend limits Took and Ahead of a [Trend], in ticks. Older movement does not predict the
-// present.
+// MaxTrend limits Took and Ahead of a [Trend], in ticks. Older movement is of no use for a
+// prediction.
 const MaxTrend = 63
 
 // Trend describes the movement of a value: it changed from Older to the baseline in Took ticks, and
@@ -103,8 +103,8 @@ func (p *Plan) moving(set *leafSet, base *Values, t *Trend) {
 	}
 }
 
-// moves reports whether a leaf that changed from old to w is extrapolated. Bools and references
-// never are.
+// moves reports whether a leaf that changed from old to w is extrapolated. Bools and references are
+// never extrapolated.
 func (l *leaf) moves(w, old uint64) bool {
 	switch l.kind {
 	case Bool, RefKind:
@@ -119,8 +119,8 @@ func (l *leaf) moves(w, old uint64) bool {
 }
 
 // line returns the place of a word: its position in the order of the values of its kind, so that
-// near values have a small distance. Floats are ordered by their bits, negative ones inverted. It
-// is its own inverse.
+// near values have a small distance. Floats are ordered by their bits, with the bits of negative
+// floats inverted. line is its own inverse.
 func (l *leaf) line(w uint64) uint64 {
 	switch l.kind {
 	case Float32:
@@ -134,8 +134,8 @@ func (l *leaf) line(w uint64) uint64 {
 	}
 }
 
-// unline is the inverse of line. For a place beyond all float32 it returns a word that is out of
-// range.
+// unline is the inverse of line. For a place outside of the float32 values it returns a word that
+// is out of range.
 func (l *leaf) unline(at uint64) uint64 {
 	if l.kind == Float32 {
 		if at != uint64(int64(int32(uint32(at)))) {
@@ -147,7 +147,7 @@ func (l *leaf) unline(at uint64) uint64 {
 }
 
 // PutDelta writes the difference from base to v. Both have one more word, the caller's, after those
-// of the plan. A base may contain zeros of the plan (see Zero): then the delta is a whole value.
+// of the plan. If base is the zero value of the plan (see Zero), the delta contains a whole value.
 func (p *Plan) PutDelta(w *wire.BitWriter, v, base *Values, t *Trend) {
 	p.putDelta(w, v, base, t, nil, 0)
 }
@@ -218,7 +218,7 @@ func (p *Plan) differ(set *leafSet, v, base *Values) {
 
 const maskGroup = 8
 
-// putMask writes a bit for each leaf that is not moving: whether it is in set.
+// putMask writes one bit for each leaf that is not moving: 1 if it is in set.
 func (p *Plan) putMask(w *wire.BitWriter, set, moving *leafSet) {
 	left := 1 + len(p.leaves) - moving.count()
 	if left == 1+len(p.leaves) && left <= maskGroup {
@@ -250,7 +250,8 @@ func (p *Plan) putMask(w *wire.BitWriter, set, moving *leafSet) {
 	}
 }
 
-// takeMask reads the output of putMask and adds its leaves to set, which contains the moving ones.
+// takeMask reads the output of putMask and adds its leaves to set, which contains the moving
+// leaves.
 func (p *Plan) takeMask(r *wire.BitReader, set *leafSet) {
 	left := 1 + len(p.leaves) - set.count()
 	grouped := left > maskGroup
@@ -276,7 +277,8 @@ func (p *Plan) takeMask(r *wire.BitReader, set *leafSet) {
 }
 
 // TakeDelta reads the output of PutDelta into v, which contains the words and blobs of the
-// baseline, and validates it completely. New blobs alias scratch, which is returned longer.
+// baseline, and validates it completely. New blobs alias scratch, which is returned with their
+// bytes appended.
 func (p *Plan) TakeDelta(r *wire.BitReader, v *Values, t Trend, scratch []byte) []byte {
 	var set leafSet
 	t.begin()
@@ -285,7 +287,7 @@ func (p *Plan) TakeDelta(r *wire.BitReader, v *Values, t Trend, scratch []byte) 
 	if t.Took == 0 || r.Bit() {
 		before := set.count()
 		if p.takeMask(r, &set); t.Took != 0 && set.count() == before {
-			r.Fail(ErrDelta) // an empty mask: one bit would have been enough
+			r.Fail(ErrDelta) // an empty mask, for which a writer writes only one bit
 		}
 	}
 	x := expected{run: noRun}
@@ -315,11 +317,11 @@ func (p *Plan) TakeDelta(r *wire.BitReader, v *Values, t Trend, scratch []byte) 
 	return scratch
 }
 
-// putWord writes the difference of the word to from the word base; they differ unless the leaf is
-// moving.
+// putWord writes the difference of the word to from the word base; the two words differ unless the
+// leaf is moving.
 func (l *leaf) putWord(w *wire.BitWriter, x *expected, to, base uint64, t *Trend, moving bool) {
 	switch l.kind {
-	case Bool: // it differs, so its value is implied
+	case Bool: // a bool differs, so its value is implied
 	case RefKind:
 		putRef(w, to)
 	case Quat:
@@ -358,8 +360,8 @@ func (l *leaf) takeWord(r *wire.BitReader, x *expected, base uint64, t *Trend, m
 	return w
 }
 
-// slotRice is the parameter of the Rice code of a reference's slot. A reference is written without
-// regard to its baseline: one bit for none, or one bit, slot and generation.
+// slotRice is the parameter of the Rice code of a reference's slot. A reference is written
+// independent of its baseline: one bit for no reference, or one bit, slot and generation.
 const slotRice = 8
 
 func putRef(w *wire.BitWriter, id uint64) {

@@ -14,8 +14,8 @@ import (
 //
 // Distances are those of the steps from their extrapolated values.
 
-// aims converts the baseline to leave out component at, and returns the steps of the other three
-// components (from), and their expected changes (aims).
+// aims converts the baseline to a form without component at. It returns the steps of the other
+// three components (from), and their expected changes (aims).
 func (l *leaf) aims(base uint64, t *Trend, at int, moving bool) (from [3]int64, aims [3]aim) {
 	n := l.max
 	from = quat.Turn(base, n, at)

@@ -6,21 +6,21 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// The distance of a leaf is its value less the expected one (aim.go). Its number of bits is
+// The distance of a leaf is its value minus the expected value (aim.go). Its number of bits is
 // estimated from the extrapolated change (aim.size), from the change of the trend (aim.bend), and
-// from the distances of the leaves before it in its run, the other components of a vector. The
-// estimate gives k, the parameter of its Rice code:
+// from the distances of the previous leaves in its run, such as the other components of a vector.
+// The estimate gives k, the parameter of its Rice code:
 //
 //	distance = rice(zigzag, k) | len(zigzag)     the latter without an estimate
 //
-// The distance of a float without a step takes at most the bits of the float and one:
+// The distance of a float without a step takes at most one bit more than the float:
 //
 //	distance = 0 (rice | len) | 1 float          the shorter one
 
-// expected holds the sizes of neighbouring distances, from which the next one is estimated.
+// expected holds the sizes of neighbouring distances, from which the next size is estimated.
 type expected struct {
-	run   uint16 // of the leaf before
-	sizes [2]int // of the last two distances in this run, in bits; -1 is none
+	run   uint16 // run of the previous leaf
+	sizes [2]int // sizes of the last two distances in this run, in bits; -1: none
 }
 
 func (x *expected) next(run uint16) {
@@ -35,14 +35,14 @@ func (x *expected) note(distance uint64) {
 }
 
 // magnitude returns |v| of a two's complement number. It has no branch, because a processor could
-// not predict it.
+// not predict the branch.
 func magnitude(v uint64) uint64 {
 	sign := uint64(int64(v) >> 63)
 	return (v ^ sign) - sign
 }
 
 // parameter returns the parameter of the Rice code of a distance, or false without an estimate. The
-// weights are those with the fewest bits for many kinds of motion.
+// weights are those that needed the fewest bits in tests with many kinds of motion.
 func (x *expected) parameter(a aim) (k uint, ok bool) {
 	near, v, u := max(x.sizes[0], x.sizes[1]), int(a.size), int(a.bend)
 	switch {

@@ -22,11 +22,11 @@ type Encoding struct {
 	Check func(b []byte) error
 	// Store makes the pointer refer to a new value that shares no memory with the bytes.
 	Store func(field unsafe.Pointer, b []byte) error
-	// JSON returns the value of valid bytes as JSON, for AppendJSON. It may be nil: then the value
-	// is a base64 string.
+	// JSON returns the value of valid bytes as JSON, for AppendJSON. If it is nil, the value is a
+	// base64 string.
 	JSON func(b []byte) ([]byte, error)
-	// Heap estimates how many bytes Store allocates for valid bytes: by their contents and not by
-	// their number, since few bytes may decode to a large value.
+	// Heap estimates the number of bytes that Store allocates for valid bytes. It uses their
+	// contents and not their number, because few bytes may decode to a large value.
 	Heap func(b []byte) int
 	// Clone makes the pointer, which is not nil, refer to a deep copy.
 	Clone func(field unsafe.Pointer)
@@ -61,7 +61,7 @@ func (l *leaf) appendProto(dst []byte, q unsafe.Pointer, rep *report) []byte {
 	return out
 }
 
-// proto reads the bytes of a message. The result there is false for nil, and after an error.
+// proto reads the bytes of a message. there is false for nil and after an error.
 func (l *leaf) proto(r *wire.Reader) (b []byte, there bool) {
 	n := r.Uvarint()
 	if n > uint64(l.max)+1 {

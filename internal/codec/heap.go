@@ -2,8 +2,8 @@ package codec
 
 import "github.com/netloop/netloop/internal/wire"
 
-// Allocated returns about how many bytes the allocator uses for n bytes: it rounds up to size
-// classes.
+// Allocated returns the approximate number of bytes that the allocator uses for n bytes, because it
+// rounds up to size classes.
 func Allocated(n int) int {
 	switch {
 	case n == 0:
@@ -17,7 +17,7 @@ func Allocated(n int) int {
 	}
 }
 
-// Heap estimates how many bytes Restore allocates for blob i.
+// Heap estimates the number of bytes that Restore allocates for blob i.
 func (p *Plan) Heap(i int, b []byte) int {
 	l := &p.leaves[p.byBlob[i]]
 	r := wire.NewReader(b)
@@ -27,8 +27,9 @@ func (p *Plan) Heap(i int, b []byte) int {
 	return l.heap(&r)
 }
 
-// DecodedSize estimates how many bytes Decode allocates, the struct included, without decoding: few
-// bytes may decode to a large value. For an invalid message it counts the part before the error.
+// DecodedSize estimates the number of bytes that Decode would allocate, including the struct,
+// without decoding, because few bytes may decode to a large value. For an invalid message it counts
+// the part before the error.
 func (p *Plan) DecodedSize(b []byte) int {
 	r := wire.NewReader(b)
 	size := Allocated(int(p.typ.Size()))
@@ -38,7 +39,7 @@ func (p *Plan) DecodedSize(b []byte) int {
 	return size
 }
 
-// heap skips a blob in r, and estimates how many bytes are allocated to store it.
+// heap skips a blob in r, and estimates the number of bytes that are allocated to store it.
 func (l *leaf) heap(r *wire.Reader) int {
 	if l.absent {
 		l.skip(r)
@@ -86,9 +87,9 @@ func (p *Plan) heap(r *wire.Reader, n int) (bytes int) {
 	return bytes
 }
 
-// MapHeap estimates how many bytes a Go map of n entries of entry bytes each allocates: groups of
-// eight slots with a control byte each, at most seven eighths of them in use, and their number a
-// power of two. Large entries are allocated separately.
+// MapHeap estimates the number of bytes that a Go map with n entries of entry bytes each allocates:
+// groups of eight slots with a control byte each, at most seven eighths of them in use, and their
+// number a power of two. Large entries are allocated separately.
 func MapHeap(n, entry int) (bytes int) {
 	if n == 0 {
 		return 0

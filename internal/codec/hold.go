@@ -60,10 +60,10 @@ func (n *node) holdsThreshold() bool {
 }
 
 // setThreshold sets the threshold of a node. It returns an error if no change of the field could
-// reach the threshold, or if each change would. It does nothing if r is nil, or for bools,
+// reach the threshold, or if each change would. It has no effect if r is nil, or for bools,
 // references and instants.
 func (n *node) setThreshold(r *big.Rat) error {
-	step, span := new(big.Rat), new(big.Rat) // of the field's values
+	step, span := new(big.Rat), new(big.Rat) // step and span of the field's values
 	switch k := n.kind; {
 	case r == nil || k == Bool || k == RefKind || k == InstantKind:
 		return nil
@@ -106,11 +106,11 @@ func (n *node) setThreshold(r *big.Rat) error {
 type gap struct {
 	leaf  int
 	value float64 // as it was declared
-	units uint64  // of an integer and of a count of steps: the fewest that pass
+	units uint64  // of an integer and of a count of steps: the smallest captured change
 	width float64 // of a float: the least difference; of a quaternion: the least chord
 }
 
-// gap appends the threshold of l, which becomes the next leaf of the plan, if it has one.
+// gap appends the threshold, if any, of l, which becomes the next leaf of the plan.
 func (w *walker) gap(p *Plan, l *leaf, n *node) {
 	r := n.hold.threshold
 	if r == nil || l.absent || w.lists > 0 {
@@ -170,8 +170,8 @@ func chord(a, b uint64, n int) float64 {
 }
 
 // group contains the leaves under one interval that the same clients may read. Leaves with another
-// read rule are another group: otherwise a change hidden from a client would delay, and so reveal
-// itself by, a change that the client may read.
+// read rule are in another group. Otherwise a change that is hidden from a client would delay a
+// change that the client may read, and the delay would reveal it.
 type group struct {
 	at       int // its index in the plan
 	interval time.Duration
@@ -179,8 +179,8 @@ type group struct {
 }
 
 // group makes the groups of a node with an interval: one for each read rule of the leaves from
-// index from on. Leaves in a group of an inner field remain in it. Inside a slice or map it makes
-// none, and stores the path of a node with such a tag for Misplaced.
+// index from on. Leaves in a group of an inner field remain in that group. Inside a slice or map it
+// makes no groups, and stores the path of a node with such a tag for Misplaced.
 func (w *walker) group(p *Plan, n *node, path string, from int) {
 	inner := n.hold.threshold != nil && n.kind != Struct && n.kind != Array
 	if w.lists > 0 {
@@ -236,7 +236,7 @@ func (p *Plan) Intervals() (all []time.Duration) {
 type Held struct {
 	Small int    // fields with a change below their threshold
 	Early int    // fields within their interval
-	Due   uint64 // tick at which the first of those intervals ends; 0 is none
+	Due   uint64 // tick at which the first of those intervals ends; 0: none
 }
 
 // Hold resets fields of now to last if the change is below the threshold, or if the interval has
@@ -279,8 +279,9 @@ func (g *group) due(ticks []uint64, interval uint64) (due uint64) {
 	return due
 }
 
-// HeldLeaf returns why Hold would hold back leaf i: small if its change is below the threshold,
-// else due, the tick at which its interval ends; 0 if it may be captured or has not changed.
+// HeldLeaf returns the reason why Hold would hold back leaf i: small is true if its change is below
+// the threshold. Otherwise due is the tick at which its interval ends, or 0 if it may be captured
+// or has not changed.
 func (p *Plan) HeldLeaf(i int, now, last *Values, ticks []uint64, tick uint64, intervals []uint64) (small bool, due uint64) {
 	l := &p.leaves[i]
 	if l.equal(now, last) {
@@ -301,7 +302,7 @@ func (p *Plan) HeldLeaf(i int, now, last *Values, ticks []uint64, tick uint64, i
 	return false, due
 }
 
-// CaptureLeaf is Capture of leaf i alone.
+// CaptureLeaf is Capture for leaf i only.
 func (p *Plan) CaptureLeaf(i int, v unsafe.Pointer, to *Values) {
 	l := &p.leaves[i]
 	if l.kind.Blob() {

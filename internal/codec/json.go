@@ -27,8 +27,8 @@ import (
 //	struct in these an object with the names of its leaves, such as {"Pos.X":1}
 //	proto           its protobuf JSON, or a base64 string without one; null for nil
 
-// AppendJSON appends the leaves of v as an array, in their order. A leaf of which hidden returns
-// true is null; nil hides none.
+// AppendJSON appends the leaves of v as an array, in their order. A leaf for which hidden returns
+// true is null. If hidden is nil, no leaf is hidden.
 func (p *Plan) AppendJSON(dst []byte, v *Values, hidden func(leaf int) bool) []byte {
 	dst = append(dst, '[')
 	for i := range p.leaves {
@@ -120,7 +120,7 @@ const exactJSON = 1 << 53
 
 func appendFloatJSON(dst []byte, f float64, bits int) []byte {
 	switch {
-	case math.IsNaN(f): // not in a captured value
+	case math.IsNaN(f): // a captured value has no NaN
 		return append(dst, `"NaN"`...)
 	case math.IsInf(f, 1):
 		return append(dst, `"Infinity"`...)
@@ -169,7 +169,7 @@ func (l *leaf) appendBlobJSON(dst []byte, r *wire.Reader) []byte {
 
 func (l *leaf) appendListJSON(dst []byte, r *wire.Reader) []byte {
 	prefix := l.name + "[]"
-	one := l.elem.leaves[0].name == prefix // not a struct
+	one := l.elem.leaves[0].name == prefix // the element is not a struct
 	keys := l.kind == Map && len(l.elem.leaves) == 1
 	dst = append(dst, '[')
 	for i := range r.Count(l.max, l.elem.least) {
@@ -210,7 +210,7 @@ func appendBytesJSON(dst, b []byte) []byte {
 func appendStringJSON(dst, s []byte) []byte {
 	for _, c := range s {
 		if c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
-			text, _ := json.Marshal(string(s)) // A string has no error.
+			text, _ := json.Marshal(string(s)) // Marshal of a string returns no error.
 			return append(dst, text...)
 		}
 	}

@@ -5,10 +5,10 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// Kind is the type of one leaf, or of a Type. The numbers are internal: the wire has its own.
+// Kind is the type of one leaf, or of a Type. The numbers are internal: the wire has other numbers.
 type Kind uint8
 
-// Invalid is no kind.
+// Invalid is the zero Kind, which is not a kind.
 const Invalid Kind = 0
 
 // The kinds up to Instant fit one 64-bit word each; those after it are blobs: bytes in their
@@ -30,7 +30,7 @@ const (
 	Quant32 // float32 as a count of steps
 	Quant64 // float64 as a count of steps
 	Range32 // float32 as a count of steps above the least of its range
-	Range64 // float64, the same
+	Range64 // float64 as a count of steps above the least of its range
 	Quat    // four float32 as the smallest three
 	RefKind
 	InstantKind
@@ -39,7 +39,7 @@ const (
 	Bytes
 	ByteArray
 	Slice
-	Map   // also a set: its entries have keys only
+	Map   // also a set, whose entries have only keys
 	Proto // with an Encoding (encoding.go)
 
 	endOfKinds // the guard test counts up to here
@@ -61,7 +61,7 @@ func (k Kind) onWire() Kind {
 	}
 }
 
-// Blob reports whether values of this kind are stored as bytes instead of one word.
+// Blob reports whether values of this kind are stored as bytes and not as one word.
 func (k Kind) Blob() bool { return k >= String }
 
 func (k Kind) String() string {
@@ -122,14 +122,14 @@ func (k Kind) Steps() bool { return k >= Quant32 && k <= Range64 }
 // the wire, and both sides order them alike.
 func (k Kind) keys() bool { return k >= Int8 && k <= Uint || k == RefKind || k == String }
 
-// plain reports whether a word of kind k is the number that deltas compute with, without the
-// conversion of leaf.line that floats need.
+// plain reports whether deltas compute directly with a word of kind k. Words of floats are not
+// plain: leaf.line converts them first.
 func (k Kind) plain() bool { return k >= Int8 && k <= Uint || k.Steps() || k == InstantKind }
 
 // list reports whether a value of kind k consists of elements that change separately.
 func (k Kind) list() bool { return k == Slice || k == Map }
 
-// ranged reports whether a value of kind k is a count of steps with a range of its own.
+// ranged reports whether a value of kind k is a count of steps with its own range.
 func (k Kind) ranged() bool { return k == Range32 || k == Range64 }
 
 // maxSteps returns the largest number of steps from 0 of kind k: the range of an int32, and of the
@@ -141,8 +141,8 @@ func (k Kind) maxSteps() int64 {
 	return 1<<31 - 1
 }
 
-// maxWire returns the most bytes of a word in a message or full record, and maxDiff the most bytes
-// of its difference.
+// maxWire returns the largest number of bytes of a word in a message or full record, and maxDiff
+// the largest number of bytes of its difference.
 func (l *leaf) maxWire() int {
 	switch l.kind {
 	case Range32, Range64:
@@ -178,13 +178,13 @@ func (l *leaf) maxDiff() int {
 		return 5
 	case Float64:
 		return 10
-	default: // one bit more than the value itself, which fits its varint
+	default: // one bit more than the value itself, which still fits the varint
 		return l.maxWire()
 	}
 }
 
-// minWire returns the fewest bytes of a value, so that a reader rejects a count of elements that
-// the remaining bytes cannot hold.
+// minWire returns the smallest number of bytes of a value, so that a reader rejects a count of
+// elements that the remaining bytes cannot hold.
 func (l *leaf) minWire() int {
 	switch l.kind {
 	case Float32:

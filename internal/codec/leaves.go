@@ -33,7 +33,7 @@ func (p *Plan) DescribeLeaves() []LeafInfo {
 	return infos
 }
 
-// TypeOf returns the type text of the leaf with a name, and an empty text if there is none.
+// TypeOf returns the type text of the leaf with a name, or "" if there is none.
 func (p *Plan) TypeOf(name string) string {
 	for i := range p.leaves {
 		if p.leaves[i].name == name {

@@ -14,8 +14,8 @@ type Lerp uint8
 const (
 	LerpStep     Lerp = iota // the older version's value, until the newer one is reached
 	LerpLinear               // on the straight line between both
-	LerpAngle                // as Linear, the short way round a circle of 2π
-	LerpDegrees              // as Linear, the short way round a circle of 360
+	LerpAngle                // like Linear, but the short way round a circle of 2π
+	LerpDegrees              // like Linear, but the short way round a circle of 360
 	LerpRotation             // the short way from one quaternion to the other
 )
 
@@ -71,8 +71,8 @@ func (n *node) lerps(t lerpTag) bool {
 	}
 }
 
-// draw sets the interpolation of the leaves of a field: that of its own or an outer tag, if it
-// fits, or the default of their kind. Structs inside have already set theirs.
+// draw sets the interpolation of the leaves of a field: the interpolation of its own or an outer
+// tag, if it fits, and otherwise the default of their kind. Structs inside have already set theirs.
 func (w *walker) draw(n *node, t lerpTag) error {
 	switch {
 	case t.own && w.inside > 0:
@@ -95,7 +95,7 @@ func (w *walker) draw(n *node, t lerpTag) error {
 // jumps sets the tag teleport on the parts of n that become leaves.
 func (n *node) jumps(set bool) {
 	switch {
-	case !set || n.kind == Struct: // its fields have it from their own or outer tags
+	case !set || n.kind == Struct: // the fields inside have the tag from their own or outer tags
 	case n.kind == Array:
 		n.elem.jumps(set)
 	default:

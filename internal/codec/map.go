@@ -25,8 +25,8 @@ func entryOf(t reflect.Type) reflect.Type {
 	return reflect.StructOf([]reflect.StructField{{Name: entryKey, Type: t.Key()}, {Name: entryValue, Type: t.Elem()}})
 }
 
-// entries provides the scratch of one map type for reading such a map: a plan itself never changes.
-// One scratch is stored; a second goroutine at the same time allocates its own.
+// entries provides scratch for reading maps of one type, because a plan itself never changes. It
+// stores one scratch; if a second goroutine needs scratch at the same time, it allocates its own.
 type entries struct {
 	typ  reflect.Type
 	idle atomic.Pointer[entryScratch]
@@ -72,7 +72,7 @@ func (s *entryScratch) compare(a, b entry) int {
 	return bytes.Compare(s.buf[a.text:a.stop], s.buf[b.text:b.stop])
 }
 
-// rising maps the word of a key of kind k to a number: ascending numbers are ascending keys.
+// rising maps the word of a key of kind k to a number with the same order as the keys.
 func (k Kind) rising(w uint64) uint64 {
 	switch k {
 	case Int8, Int16, Int32, Int64, Int:
@@ -82,8 +82,8 @@ func (k Kind) rising(w uint64) uint64 {
 	}
 }
 
-// appendMap writes the map at q. If it has too many entries it leaves out the last ones, and
-// entries with too long keys: shortened keys could become equal.
+// appendMap writes the map at q. If the map has too many entries, it leaves out the last ones. It
+// leaves out entries with too long keys, because shortened keys could be equal.
 func (l *leaf) appendMap(dst []byte, q unsafe.Pointer, rep *report) []byte {
 	m := reflect.NewAt(l.typ, q).Elem()
 	if m.Len() == 0 {
@@ -159,7 +159,7 @@ func (l *leaf) storeMap(q unsafe.Pointer, r *wire.Reader) {
 	at := *r
 	n := r.Count(l.max, l.elem.least)
 	if n == 0 {
-		*(*unsafe.Pointer)(q) = nil // as any map
+		*(*unsafe.Pointer)(q) = nil // as for any map
 		return
 	}
 	*r = at

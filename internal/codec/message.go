@@ -11,11 +11,11 @@ import (
 //
 //	message = leaf*            leaf = the form of its kind (doc.go)
 //
-// There are no field numbers: the layout is the writer's own, or the reader's that Bind has bound
-// to the writer's struct.
+// There are no field numbers: the layout is the layout of the writer's struct, or the reader's
+// layout, to which Bind has bound the writer's struct.
 
-// Append appends the struct at v, which must be of the plan's type. The error names the field over
-// its limit; dst is then returned unchanged. NaN is written as 0.
+// Append appends the struct at v, which must be of the plan's type. If a field exceeds its limit,
+// the error names the field, and dst is returned unchanged. NaN is written as 0.
 func (p *Plan) Append(dst []byte, v unsafe.Pointer) ([]byte, error) {
 	if v == nil {
 		return dst, errNil
@@ -50,8 +50,8 @@ func (p *Plan) append(dst []byte, v unsafe.Pointer, rep *report) []byte {
 }
 
 // Decode reads a whole message into the struct at v, which must be of the plan's type. After an
-// error the struct contains part of the message: drop it. Local fields are not changed. The
-// allocations are limited by the limits of the fields and by the length of b.
+// error the struct contains a part of the message, and must be dropped. Local fields are not
+// changed. The allocations are limited by the limits of the fields and by the length of b.
 func (p *Plan) Decode(b []byte, v unsafe.Pointer) error {
 	if v == nil {
 		return errNil

@@ -7,10 +7,10 @@ import (
 	"github.com/netloop/netloop/internal/codec/lerp"
 )
 
-// An offset is the difference of the drawn value from the actual one: a number for each
-// interpolated leaf, four for a quaternion. Leaves that step have none.
+// An offset is the difference between the drawn and the actual value. It has one number for each
+// interpolated leaf, and four for a quaternion. Leaves that step have no number.
 
-// Offsets returns how many numbers an offset has.
+// Offsets returns the number of numbers in an offset.
 func (p *Plan) Offsets() (n int) {
 	for i := range p.leaves {
 		n += p.leaves[i].offsets()
@@ -30,7 +30,7 @@ func (l *leaf) offsets() int {
 }
 
 // Apart writes the difference between the structs at a and b, a - b leaf by leaf, to off: for
-// angles and rotations the short way. A difference that is not finite is 0.
+// angles and rotations it takes the short way. A difference that is not finite is 0.
 func (p *Plan) Apart(off []float64, a, b unsafe.Pointer) {
 	at := 0
 	for i := range p.leaves {
@@ -46,8 +46,8 @@ func (p *Plan) Apart(off []float64, a, b unsafe.Pointer) {
 	}
 }
 
-// apart returns x - y, for an angle the short way round. A difference that is not finite becomes 0:
-// then the change is drawn at once.
+// apart returns x - y, for an angle the short way round. It returns 0 if the difference is not
+// finite, so that the change is drawn at once.
 func (l *leaf) apart(x, y float64) float64 {
 	d := x - y
 	if circle := l.circle(); circle != 0 {
@@ -94,8 +94,8 @@ func (l *leaf) number(v unsafe.Pointer) float64 {
 	}
 }
 
-// setNumber sets the value of a leaf of the struct at v to x, clamped to its range; for an integer
-// it rounds.
+// setNumber sets the value of a leaf of the struct at v to x, clamped to its range; an integer is
+// rounded.
 func (l *leaf) setNumber(v unsafe.Pointer, x float64) {
 	q := unsafe.Add(v, l.off)
 	least, most := -math.MaxFloat64, math.MaxFloat64
@@ -138,8 +138,8 @@ func (l *leaf) nearest(x float64) uint64 {
 	}
 }
 
-// quatApart writes a - b to off, or -a - b if -a, the same rotation, is nearer to b; zeros if a is
-// NaN.
+// quatApart writes a - b to off, or -a - b if -a, which is the same rotation, is nearer to b. It
+// writes zeros if a is NaN.
 func quatApart(off []float64, a, b *[4]float32) {
 	var dot float64
 	for i := range a {
@@ -157,7 +157,8 @@ func quatApart(off []float64, a, b *[4]float32) {
 	}
 }
 
-// quatShift moves a rotation by a part of a difference. A rotation that was never set is unchanged.
+// quatShift moves a rotation by a part of a difference. A rotation that was never set does not
+// change.
 func quatShift(q *[4]float32, off []float64, part float64) {
 	var r [4]float64
 	var norm float64

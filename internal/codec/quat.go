@@ -21,9 +21,10 @@ func readQuat(r *wire.Reader, n int) (w uint64) {
 	return w
 }
 
-// appendQuatDiff writes the difference of the word from base: with the same largest component the
-// differences of the others, zigzag and bit by bit interleaved, so that three small ones make one
-// small number; otherwise, or if it is shorter, the word.
+// appendQuatDiff writes the difference of the word from base. If both have the same largest
+// component, it writes the differences of the other three, in zigzag form and interleaved bit by
+// bit, so that three small numbers become one small number. Otherwise, or if it is shorter, it
+// writes the word.
 //
 //	difference = interleaved << 1  |  word << 1 | 1
 func appendQuatDiff(dst []byte, w, base uint64, n int) []byte {
@@ -62,7 +63,7 @@ func readQuatDiff(r *wire.Reader, base uint64, n int) uint64 {
 	return w
 }
 
-// spread moves bit i of v, which has at most 21, to bit 3·i, and gather moves them back.
+// spread moves bit i of v, which has at most 21 bits, to bit 3·i. gather moves the bits back.
 func spread(v uint64) (w uint64) {
 	for i := range 21 {
 		w |= v >> i & 1 << (3 * i)

@@ -2,8 +2,9 @@ package codec
 
 import "github.com/netloop/netloop/internal/wire"
 
-// A field's tag says which clients may read it. In the codec these read rules are names: the sender
-// looks up the rule of each leaf, and leaves out the values that a reader must not get.
+// A field's tag sets the rule by which clients may read it. In the codec these read rules are
+// names: the sender looks up the rule of each leaf, and leaves out the values that a reader must
+// not get.
 
 // ReadAll is the rule of a field that all clients may read; it exempts a field from the rule of its
 // struct.
@@ -13,7 +14,7 @@ const ReadAll = "all"
 func (n *node) readBy(rule string) {
 	switch {
 	case rule == "":
-	case n.kind == Struct: // its fields have it from their own or outer tags
+	case n.kind == Struct: // the fields inside have the rule from their own or outer tags
 	case n.kind == Array:
 		n.elem.readBy(rule)
 	case rule == ReadAll:
@@ -26,8 +27,8 @@ func (n *node) readBy(rule string) {
 // ReadRule returns the read rule of leaf i, or "" if all clients may read it.
 func (p *Plan) ReadRule(i int) string { return p.leaves[i].read }
 
-// Zero returns the value of a struct of which all fields are missing: each leaf is 0 or empty, or
-// the value of its range nearest to 0.
+// Zero returns the value of a struct with all fields missing: each leaf is 0 or empty, or the value
+// in its range that is nearest to 0.
 func (p *Plan) Zero() Values {
 	v := Values{Words: make([]uint64, p.words), Blobs: make([][]byte, p.blobs)}
 	for i := range p.leaves {
@@ -56,7 +57,7 @@ func (l *leaf) take(v, from *Values) {
 }
 
 // AppendSome writes the leaves of v that are in the mask, in the form of a message; a nil mask
-// contains all leaves.
+// selects all leaves.
 func (p *Plan) AppendSome(dst []byte, v *Values, mask []byte) []byte {
 	for i := range p.leaves {
 		switch l := &p.leaves[i]; {

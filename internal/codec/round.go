@@ -7,10 +7,10 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// Round changes each number in the struct at v to its value after a capture and a restore. Only
-// quaternions and numbers with a step take time, and only maps with such numbers in their entries
-// allocate. A value that does not fit is not changed, so that a capture finds it and counts it: see
-// Clamp. Rounding is idempotent.
+// Round changes each number in the struct at v to its value after a capture and a restore. It takes
+// time only for quaternions and numbers with a step, and allocates memory only for maps with such
+// numbers in their entries. It does not change a value that does not fit, so that the capture finds
+// and counts the value: see Clamp. Rounding is idempotent.
 func (p *Plan) Round(v unsafe.Pointer) {
 	for _, i := range p.rounds {
 		l := &p.leaves[i]
@@ -58,8 +58,8 @@ func (p *Plan) Clamp(v unsafe.Pointer) {
 	}
 }
 
-// settle replaces the blob of the struct at v by its captured form: with misfits 0 only if all of
-// it fits, with misfits 1 only if a part does not.
+// settle replaces the blob of the struct at v by its captured form: with misfits 0 only if the
+// whole blob fits, with misfits 1 only if a part of it does not fit.
 func (l *leaf) settle(v unsafe.Pointer, misfits int) {
 	var rep report
 	b := l.appendBlob(nil, v, &rep)

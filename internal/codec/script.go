@@ -19,8 +19,8 @@ import (
 //	                                   there is only one
 //	  3 insert element^n               n new elements
 //
-// The writer alone matches elements with those of the baseline: by index, by key, or in a map by
-// the order of keys. A reader does not depend on it.
+// Only the writer matches elements with elements of the baseline: by index, by key, or in a map by
+// the order of keys. A reader does not depend on the match.
 
 const (
 	opKeep = iota
@@ -30,11 +30,11 @@ const (
 
 	scriptEnd   = 0
 	scriptWhole = 1
-	// maxRun is the most edits or inserts under one head, so that the head is one byte and can be
-	// reserved before they are counted.
+	// maxRun is the largest number of edits or inserts under one head. With it the head is one
+	// byte, which can be reserved before they are counted.
 	maxRun = 31
-	// maxLookAhead is how many elements a writer searches for a key that is not at its place. An
-	// element that moved farther is sent again: this limits the time, not the format.
+	// maxLookAhead is the number of elements that a writer searches for a key that is not at its
+	// place. An element that moved farther is sent again: this limits the time, not the format.
 	maxLookAhead = 32
 )
 
@@ -46,7 +46,7 @@ var (
 	ErrOrder = errors.New("codec: the keys of a map do not rise")
 )
 
-// appendBlobDiff writes the difference of a blob from base; they differ.
+// appendBlobDiff writes the difference of a blob from base; the two blobs differ.
 func (l *leaf) appendBlobDiff(dst []byte, now, base []byte) []byte {
 	if !l.kind.list() {
 		return append(dst, now...)
@@ -62,7 +62,7 @@ func (l *leaf) appendBlobDiff(dst []byte, now, base []byte) []byte {
 type script struct {
 	dst []byte
 	op  int
-	n   uint64 // elements of the running step, 0 = there is none
+	n   uint64 // number of elements of the current step; 0: there is none
 	at  int    // the offset of the head of an edit or insert
 }
 
@@ -142,9 +142,9 @@ func (l *leaf) appendScript(dst []byte, now, base []byte) []byte {
 	return append(s.dst, scriptEnd)
 }
 
-// next compares the elements at the two readers, of which na and nb are left. It returns opInsert
-// if the element of now is new, opDrop if that of base is gone, or opKeep if they are one element,
-// changed or not.
+// next compares the elements at the two readers; na and nb are the numbers of remaining elements.
+// It returns opInsert if the element of now is new, opDrop if the element of base was removed, or
+// opKeep if both are the same element, changed or not.
 func (l *leaf) next(now, base wire.Reader, na, nb int) int {
 	switch {
 	case nb == 0:
@@ -163,7 +163,7 @@ func (l *leaf) next(now, base wire.Reader, na, nb int) int {
 	case l.kind == Map:
 		return opDrop
 	}
-	back := l.lookAhead(now, base, nb) // how many to drop to keep this element
+	back := l.lookAhead(now, base, nb) // number of elements to drop in order to keep this one
 	if back < 0 {
 		return opInsert
 	}
@@ -173,8 +173,9 @@ func (l *leaf) next(now, base wire.Reader, na, nb int) int {
 	return opInsert
 }
 
-// lookAhead returns how many of the n elements at in precede the one with the key of the element at
-// key, or -1 if none of the first maxLookAhead has it.
+// lookAhead returns the number of elements at in before the element with the same key as the
+// element at key, or -1 if none of the first maxLookAhead elements has that key. n is the number of
+// elements at in.
 func (l *leaf) lookAhead(key, in wire.Reader, n int) int {
 	for i := range min(n, maxLookAhead) {
 		if l.compareKeys(key, in) == 0 {
@@ -195,7 +196,7 @@ func (p *Plan) editMask() int {
 
 var noMask [(MaxLeaves + 7) / 8]byte
 
-// appendEdit writes the difference of the element at now from that at base; they differ.
+// appendEdit writes the difference of the element at now from the element at base. The two differ.
 func (p *Plan) appendEdit(dst []byte, now, base *wire.Reader) []byte {
 	at, n := len(dst), p.editMask()
 	dst = append(dst, noMask[:n]...)
@@ -230,7 +231,7 @@ func (l *leaf) readBlobDiff(r *wire.Reader, base []byte) []byte {
 	if head == scriptWhole {
 		return l.readBlob(r)
 	}
-	const room = 3 // for the count, which is first but computed last
+	const room = 3 // for the count, which is written first but computed last
 	b := wire.NewReader(base)
 	left, n := l.count(&b), 0
 	out := make([]byte, room, room+len(base)+64)

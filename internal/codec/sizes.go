@@ -15,13 +15,14 @@ func (p *Plan) AddSizes(sizes []uint64, times uint64, w *wire.BitWriter, v, base
 	p.putDelta(w, v, base, t, sizes, times)
 }
 
-// MaxDelta returns the most bits of a delta, and the name of the field with the largest part.
+// MaxDelta returns the largest number of bits of a delta, and the name of the field with the
+// largest part.
 func (p *Plan) MaxDelta() (size int, largest string) {
 	size = 1 + 1 + len(p.leaves) + (1+len(p.leaves)+maskGroup-1)/maskGroup + wire.MaxLenBits(64)
 	return p.sum(size, 1<<30, (*leaf).maxDelta)
 }
 
-// maxDelta returns the most bits of one leaf.
+// maxDelta returns the largest number of bits of one leaf.
 func (l *leaf) maxDelta() int {
 	switch {
 	case l.kind.Blob():
@@ -35,7 +36,7 @@ func (l *leaf) maxDelta() int {
 		return 0
 	case l.kind == Float32 || l.kind == Float64:
 		return 1 + l.floatBits()
-	default: // a distance has one bit more than the field, and zigzag another
+	default: // a distance has one bit more than the field, and its zigzag form another one
 		n := min(bits.Len64(l.span)+2, 64)
 		return max(wire.MaxLenBits(n), wire.MaxRiceBits(n))
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// Values is one captured state: a word per number and the wire bytes of each other leaf. It shares
-// no memory with the captured struct.
+// Values is one captured state: one word for each number, and the wire bytes of every other leaf.
+// It shares no memory with the captured struct.
 type Values struct {
 	Words []uint64 // at least Words() of the plan; a caller may append more
 	Blobs [][]byte // Blobs() of the plan
@@ -25,8 +25,9 @@ func (p *Plan) Blobs() int { return p.blobs }
 // Leaves returns the number of values that change separately: bits of the changed-field mask.
 func (p *Plan) Leaves() int { return len(p.leaves) }
 
-// Capture reads the struct at v into to, reusing its memory, in wire precision: Restore gives the
-// value that every reader will see. It returns how many values had to be cut or clamped to fit.
+// Capture reads the struct at v into to, reusing its memory, in wire precision: Restore then
+// returns the value that every reader gets. Capture returns the number of values that it cut or
+// clamped to fit.
 func (p *Plan) Capture(v unsafe.Pointer, to *Values) (clamped int) {
 	for i := range p.leaves {
 		l := &p.leaves[i]
@@ -78,7 +79,7 @@ func (p *Plan) Refuse(v unsafe.Pointer, now, last *Values) (names []string) {
 	return names
 }
 
-// keep copies the leaf of last to now, into memory of now.
+// keep copies the leaf of last to now, into the memory of now.
 func (l *leaf) keep(now, last *Values) {
 	if l.kind.Blob() {
 		now.Blobs[l.pos] = append(now.Blobs[l.pos][:0], last.Blobs[l.pos]...)
@@ -98,8 +99,9 @@ func (l *leaf) captureZero(to *Values) {
 	}
 }
 
-// Restore writes from into the struct at v. With a non-nil old, which v then contains, unchanged
-// leaves are skipped: usually few change, and a frequent change of a number makes no garbage.
+// Restore writes from into the struct at v. If old is not nil, it is the current value of v, and
+// unchanged leaves are skipped: usually few leaves change, and a frequent change of a number then
+// makes no garbage.
 func (p *Plan) Restore(v unsafe.Pointer, from, old *Values) {
 	p.RestoreNumbers(v, from, old)
 	for i, b := range from.Blobs[:p.blobs] {
@@ -143,7 +145,7 @@ func (l *leaf) equal(a, b *Values) bool {
 }
 
 // Shows reports whether two values differ in a leaf for which the struct of this side has a field.
-// In a plan of Compile all leaves have one; see Bind.
+// In a plan of Compile every leaf has a field; see Bind.
 func (p *Plan) Shows(a, b *Values) bool {
 	for i := range p.leaves {
 		if l := &p.leaves[i]; !l.absent && !l.equal(a, b) {
@@ -167,7 +169,7 @@ func (l *leaf) readBlob(r *wire.Reader) []byte {
 	return r.Since(off)
 }
 
-// Clone makes the struct at dst a copy of the one at src that shares no slice with it.
+// Clone makes the struct at dst a copy of the struct at src that shares no slice with it.
 func (p *Plan) Clone(dst, src unsafe.Pointer) {
 	reflect.NewAt(p.typ, dst).Elem().Set(reflect.NewAt(p.typ, src).Elem())
 	if p.local {
@@ -183,14 +185,15 @@ func (p *Plan) cloneBlobs(v unsafe.Pointer) {
 	}
 }
 
-// MaxSize returns the most bytes of a value, whole or as a difference, and the name of the field
-// with the largest part.
+// MaxSize returns the largest number of bytes of a value, whole or as a difference, and the name of
+// the field with the largest part.
 func (p *Plan) MaxSize() (size int, largest string) {
 	return p.sum(0, 1<<30, (*leaf).maxSize)
 }
 
-// sum adds the size of each leaf, which of returns, to size, and names the leaf with the largest.
-// It stops at a bound far above every limit, so that nested limits do not overflow.
+// sum adds the size of each leaf, which the function of returns, to size. It also returns the name
+// of the largest leaf. It stops at a bound far above every limit, so that nested limits do not
+// overflow.
 func (p *Plan) sum(size, bound int, of func(*leaf) int) (_ int, largest string) {
 	most := -1
 	for i := range p.leaves {
@@ -211,7 +214,7 @@ func (l *leaf) maxSize() int {
 		return l.max
 	case Proto:
 		return wire.UvarintLen(uint64(l.max)+1) + l.max
-	case Slice, Map: // A difference may be one byte and then the whole value.
+	case Slice, Map: // A difference may be one byte and the whole value.
 		n, _ := l.elem.MaxSize()
 		return min(1+wire.UvarintLen(uint64(l.max))+int(min(int64(l.max)*int64(n), 1<<30)), 1<<30)
 	default:

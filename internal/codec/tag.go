@@ -29,18 +29,18 @@ const (
 // tag is one parsed `net` tag.
 type tag struct {
 	skip     bool
-	max      int      // 0: none given
-	num, den uint64   // of the step in lowest terms, 0 = none
-	from, to *big.Rat // the range, nil = none
-	quat     int      // bits of a component, 0 = no quaternion
-	each     int      // max of the strings in a slice or map, 0: none given
+	max      int      // 0: not set
+	num, den uint64   // the step in lowest terms; 0: none
+	from, to *big.Rat // the range; nil: none
+	quat     int      // bits of a component; 0: not a quaternion
+	each     int      // max of the strings in a slice or map; 0: not set
 	key      string   // the field that identifies the elements of a slice
-	name     string   // on the wire, "" = the name of the field
+	name     string   // name on the wire; "": the name of the field
 	hold     holdTag  // restricts captures (hold.go)
 	lerp     lerpTag  // interpolation between two versions (lerp.go)
 	teleport bool     // when it changes, the whole object steps (lerp.go)
-	read     string   // the read rule, or ReadAll; "" = that of the outer field
-	weight   float64  // urgency of a change (weight.go), 0 = that of the outer field
+	read     string   // the read rule, or ReadAll; "": the rule of the outer field
+	weight   float64  // weight of a change (weight.go); 0: the weight of the outer field
 }
 
 func parseTag(s string) (tag, error) {
@@ -110,7 +110,7 @@ func parseMax(key, value string) (int, error) {
 }
 
 // setQuant stores the step as a fraction of two integers that a float64 represents exactly: both
-// sides then compute n*num/den with one rounding each, and 1/100 means one hundredth.
+// sides then compute n*num/den with the same rounding, and 1/100 is exactly one hundredth.
 func (t *tag) setQuant(value string) error {
 	r, ok := new(big.Rat).SetString(value)
 	if !ok || r.Sign() <= 0 {
@@ -142,8 +142,8 @@ func (t *tag) steps(f *big.Rat) *big.Int {
 	return new(big.Int).Div(s.Num(), s.Denom())
 }
 
-// quantise applies the step and the range of its tag to the node of a float. A range that is no
-// whole number of steps is extended to the next one outside.
+// quantise applies the step and the range of its tag to the node of a float. A range that is not a
+// whole number of steps is extended outwards to the next step.
 func (n *node) quantise(t tag) error {
 	wide := n.kind == Float64
 	switch {

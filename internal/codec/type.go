@@ -31,7 +31,7 @@ type Field struct {
 }
 
 // String returns the type text of docs/WIRE.md. Equal texts mean equal types. It also prints
-// invalid types, which Check refuses.
+// invalid types, which Check rejects.
 func (t *Type) String() string {
 	var b strings.Builder
 	t.text(&b)
@@ -108,7 +108,7 @@ func (t *Type) entries() bool {
 	return (len(f) == 1 || len(f) == 2 && f[1].Name == entryValue) && f[0].Name == entryKey && f[0].Type.Kind.keys()
 }
 
-// Limits of a Type, so that a layout sent by a peer costs no more than one declared by a game.
+// Limits of a Type, so that a layout from a peer costs no more than a layout that a game declares.
 const (
 	// MaxName limits a field's name, in bytes: the handshake contains a table of them.
 	MaxName = 64
@@ -138,7 +138,7 @@ func validName(name string) bool {
 // Check returns an error if a Type sent by a peer is invalid.
 func (t *Type) Check() error { return t.check(0) }
 
-// lowestTerms reports whether a fraction cannot be reduced: equal steps have equal texts.
+// lowestTerms reports whether a fraction cannot be reduced, so that equal steps have equal texts.
 func lowestTerms(num, den uint64) bool {
 	for den != 0 {
 		num, den = den, num%den

@@ -8,7 +8,7 @@ import (
 )
 
 // node is a Type together with the Go type of its values. A node without a Go type belongs to a
-// foreign layout and has no field here.
+// foreign layout and has no field on this side.
 type node struct {
 	kind     Kind // the Go kind: an int is an Int
 	num, den uint64
@@ -18,13 +18,13 @@ type node struct {
 	typ      reflect.Type
 	proto    string // of a Proto: its name
 	encoding *Encoding
-	read     string // of a leaf: the read rule, "" = all clients
+	read     string // of a leaf: the read rule; "": all clients
 	// of a Map, or of a Slice that has one: the field that identifies the elements
 	key    string
 	hold   holdTag
 	lerp   Lerp    // of a leaf
 	jump   bool    // of a leaf: it has the tag teleport
-	weight float64 // of a leaf, 0 = none given
+	weight float64 // of a leaf; 0: not set
 	elem   *node
 	fields []nodeField
 }
@@ -66,7 +66,7 @@ func (n *node) quantised() bool {
 }
 
 // holdsText tells whether the elements of a slice, or the keys or values of a map, are strings,
-// byte strings or protobuf messages, which have a max.
+// byte strings or protobuf messages, which need a max.
 func (n *node) holdsText() bool {
 	text := func(n *node) bool { return n.kind == String || n.kind == Bytes || n.kind == Proto }
 	switch n.kind {
@@ -343,7 +343,7 @@ func floats(t reflect.Type) (n int) {
 	}
 }
 
-// scalar returns n, or an error if the tag has a max: values of fixed size have none.
+// scalar returns n, or an error if the tag has a max, because values of fixed size have no max.
 func (w *walker) scalar(n *node, path string, g tag) (*node, error) {
 	if g.max != 0 {
 		return nil, w.fail(path, "max on a %v; it belongs on a string, []byte or slice", n.kind)
@@ -373,13 +373,13 @@ func (w *walker) slice(t reflect.Type, path string, g tag, depth int) (*node, er
 	return n, nil
 }
 
-// listed reports whether a type would be a Slice or a Map.
+// listed reports whether a type is encoded as a Slice or a Map.
 func listed(t reflect.Type) bool {
 	return t.Kind() == reflect.Map || t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8
 }
 
 // mapping walks a map. It is sent as a slice of entries in the order of their keys; a set is a map
-// to the empty struct, and its entries have keys only.
+// to the empty struct, and its entries have only keys.
 func (w *walker) mapping(t reflect.Type, path string, g tag, depth int) (*node, error) {
 	if listed(t.Elem()) {
 		return nil, w.fail(path, "a map of %ss; wrap the inner one in a struct, where it has a max of its own", t.Elem().Kind())

@@ -5,12 +5,12 @@ import (
 	"math/big"
 )
 
-// The tag weight sets the urgency of a change of a field when the budget does not suffice for all.
-// The codec only checks the number: it does not affect captured or sent values, and is not sent to
-// clients.
+// The tag weight sets the priority of a change of a field when the budget does not suffice for all
+// changes. The codec only checks the number: it does not affect captured or sent values, and is not
+// sent to clients.
 
 // MinWeight and MaxWeight limit the weight of a field; without a tag it is 1. A weight of 0 is not
-// allowed: it would not keep a change from being sent, only delay it behind all others.
+// permitted: the change would still be sent, but after all others.
 const MinWeight, MaxWeight = 1.0 / 64, 64
 
 func parseWeight(value string) (float64, error) {
@@ -22,11 +22,11 @@ func parseWeight(value string) (float64, error) {
 	return 0, fmt.Errorf("weight=%s is not a number from 1/64 to %d; write for instance weight=4", value, MaxWeight)
 }
 
-// weigh sets the weight of the parts of n that become leaves; 0 is none.
+// weigh sets the weight of the parts of n that become leaves; 0: none.
 func (n *node) weigh(p float64) {
 	switch {
 	case p == 0:
-	case n.kind == Struct: // its fields have it from their own or outer tags
+	case n.kind == Struct: // the fields inside have the weight from their own or outer tags
 	case n.kind == Array:
 		n.elem.weigh(p)
 	default:

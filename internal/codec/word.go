@@ -15,7 +15,7 @@ import (
 // is an unexported Instant.
 type Instant struct{ At time.Duration }
 
-// ErrRange is the error of a value outside the range of its field, NaN included.
+// ErrRange is the error for a value outside the range of its field, including NaN.
 var ErrRange = errors.New("codec: value out of the range of its field")
 
 func b2u(b bool) uint64 {
@@ -26,7 +26,7 @@ func b2u(b bool) uint64 {
 }
 
 // load reads the word of l from the struct at v, in wire precision; clamped is 1 if the value was
-// changed to fit (NaN, infinity, beyond the range of steps).
+// changed to fit (NaN, infinity, or outside the range of steps).
 func (l *leaf) load(v unsafe.Pointer) (w uint64, clamped int) {
 	q := unsafe.Add(v, l.off)
 	switch l.kind {
@@ -79,8 +79,8 @@ func (l *leaf) load(v unsafe.Pointer) (w uint64, clamped int) {
 	}
 }
 
-// steps rounds f to a whole number of steps. Two operations with one rounding each and no sum
-// after a product: the result is the same with and without fused multiply-add.
+// steps rounds f to a whole number of steps. It uses two operations with one rounding each, and no
+// sum after a product, so that the result is the same with and without fused multiply-add.
 func (l *leaf) steps(f float64) (uint64, int) {
 	s := f * l.den
 	if l.num != 1 {
@@ -99,7 +99,8 @@ func (l *leaf) steps(f float64) (uint64, int) {
 	}
 }
 
-// zero returns the word of a missing value, and of NaN: 0, or the value of its range nearest to it.
+// zero returns the word for a missing value and for NaN: 0, or the value in its range that is
+// nearest to 0.
 func (l *leaf) zero() uint64 {
 	if l.kind.ranged() {
 		return uint64(int64(min(max(0, l.least), l.most)))
@@ -143,8 +144,8 @@ func (l *leaf) value(steps float64) float64 {
 	return steps * l.num / l.den
 }
 
-// interval returns the smallest word that the field can hold, and the distance of the largest from
-// it.
+// interval returns the smallest word that the field can hold, and the distance from it to the
+// largest word.
 func (l *leaf) interval() (low, span uint64) {
 	signed := func(bits int) (uint64, uint64) { return ^uint64(0) << (bits - 1), 1<<bits - 1 }
 	switch l.kind {
@@ -241,9 +242,9 @@ func (l *leaf) readWord(r *wire.Reader) uint64 {
 	return w
 }
 
-// appendDiff writes the difference of w from base; they differ. The value of a bool is then
-// implied, so it takes no bytes; floats differ by the distance of their bit patterns, which is
-// small for near values.
+// appendDiff writes the difference of w from base; the two differ. The value of a bool is therefore
+// implied, and takes no bytes. The difference of floats is the distance of their bit patterns,
+// which is small for near values.
 func (l *leaf) appendDiff(dst []byte, w, base uint64) []byte {
 	switch l.kind {
 	case Bool:

@@ -43,7 +43,7 @@ func (e *Error) add(err error) error {
 		return fmt.Errorf("error of type %s may have data besides its text", name.Type)
 	}
 	var under []error
-	switch u := err.(type) { //nolint:errorlint // It is the tree itself that is walked.
+	switch u := err.(type) { //nolint:errorlint // The code walks the tree of errors itself.
 	case interface{ Unwrap() error }:
 		if one := u.Unwrap(); one != nil {
 			under = []error{one}

@@ -16,8 +16,9 @@ const magic = "netloop recording\n\x02"
 const (
 	// MaxHead limits the head, in bytes: room and settings are a few kilobytes.
 	MaxHead = 1 << 20
-	// MaxRecord limits the record of one tick, in bytes. A tick has the arrivals since the last
-	// one: 16 MiB are a second of a thousand clients that send as much as permitted.
+	// MaxRecord limits the record of one tick, in bytes. A tick has the arrivals since the previous
+	// tick: 16 MiB are the arrivals of one second from a thousand clients that send as much as
+	// permitted.
 	MaxRecord = 16 << 20
 )
 
@@ -25,7 +26,7 @@ const (
 var (
 	// ErrNotRecording is returned for a file of another kind or version.
 	ErrNotRecording = errors.New("not a recording of this version of netloop")
-	// ErrTruncated is returned if a file ends within a record. The records before are valid.
+	// ErrTruncated is returned if a file ends within a record. The records before it are valid.
 	ErrTruncated = errors.New("file is truncated")
 	// ErrCorrupt is returned for a record with a wrong checksum or a length over its limit.
 	ErrCorrupt = errors.New("file is damaged")
@@ -39,7 +40,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 const prefix = 8
 
 // Writer writes a recording, with one Write of the underlying writer per record, so that a crash
-// leaves few torn records.
+// leaves few incomplete records.
 type Writer struct {
 	w   io.Writer
 	buf []byte
@@ -154,8 +155,8 @@ func NewReaderAt(file io.ReaderAt, offset int64) *Reader {
 	return &Reader{r: bufio.NewReader(rest), next: offset}
 }
 
-// fill reads size bytes, and allocates no more than the file has, so that a damaged length does no
-// harm.
+// fill reads size bytes. It allocates no more memory than the file has bytes, so that a damaged
+// length does no harm.
 func (r *Reader) fill(size int) error {
 	const step = 1 << 16
 	r.buf = r.buf[:0]

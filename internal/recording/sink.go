@@ -13,8 +13,8 @@ import (
 // clients writes in a few seconds.
 const MaxPending = 64 << 20
 
-// ErrBehind is returned if the output is too slow for too long. The recording ends, because it is
-// worthless from a missing tick on.
+// ErrBehind is returned if the output is too slow for too long. The recording ends, because a
+// replay cannot continue after a missing tick.
 var ErrBehind = errors.New("recording: output is too slow")
 
 // Sink is a writer that never waits for its output: a goroutine writes to it. It ends with its
@@ -28,7 +28,7 @@ func newSink(out io.Writer, limit int) *Sink {
 	return &Sink{boundedio.New(boundedio.Config{Out: out, Limit: limit})}
 }
 
-// Write accepts one whole record, or none of it.
+// Write accepts one record, either completely or not at all.
 func (s *Sink) Write(b []byte) (int, error) {
 	n, err := s.w.Write(b)
 	return n, named(err)
@@ -37,7 +37,7 @@ func (s *Sink) Write(b []byte) (int, error) {
 // Close waits until all records are written, and returns the first error.
 func (s *Sink) Close() error { return named(s.w.Close(context.Background())) }
 
-// named marks an error as the recording's.
+// named marks an error as an error of the recording.
 func named(err error) error {
 	switch {
 	case err == nil:

@@ -33,7 +33,7 @@ type Tick struct {
 	// Unrecorded names effects on the room in this tick that are not recorded. From this tick on a
 	// replay may differ.
 	Unrecorded []string
-	// State is the digest of all captured objects, Sent is that of all sent data.
+	// State is the digest of all captured objects, and Sent the digest of all sent data.
 	State, Sent uint64
 }
 
@@ -66,7 +66,7 @@ type Entrance struct {
 	Received  uint64
 	Kept      bool
 	Addr      string
-	Instead   uint64 // the dropped client that leaves for it; 0: none
+	Instead   uint64 // the dropped client that loses its seat to this client; 0: none
 }
 
 // Post is a message that another goroutine of the server posted.

@@ -63,7 +63,7 @@ func AppendValue(dst []byte, v any) ([]byte, error) {
 }
 
 // ReadValue decodes an encoded value into the zero value that v, a pointer, points to. It never
-// panics, and allocates no more memory than the input accounts for.
+// panics, and the memory that it allocates is bounded by the size of the input.
 func ReadValue(b []byte, v any) error {
 	d := decoder{wire.NewReader(b)}
 	if m, ok := v.(proto.Message); ok {

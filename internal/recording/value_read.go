@@ -22,7 +22,7 @@ type decoder struct{ r wire.Reader }
 
 func (d *decoder) value(v reflect.Value, depth int) {
 	if depth > maxDepth {
-		d.r.Fail(errDepth) // From here on it reads zeros, and the value ends.
+		d.r.Fail(errDepth) // After this the reader returns zeros, and the value ends.
 	}
 	switch t := v.Type(); {
 	case t == timeType:
@@ -148,7 +148,7 @@ func (d *decoder) dict(v reflect.Value, depth int) {
 		d.value(value, depth+1)
 		switch {
 		case d.r.Err() != nil:
-		case !key.Comparable(): // A damaged any may hold a slice, which is no valid key.
+		case !key.Comparable(): // A damaged any may hold a slice, which is not a valid key.
 			d.r.Fail(errTag)
 		default:
 			v.SetMapIndex(key, value)

@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// MaxDebts limits the stored accounts of senders that have left. An account is dropped once its
-// buckets are full again: after seconds, with the usual limits. Beyond MaxDebts, the account that
-// would be dropped next is evicted.
+// MaxDebts limits the stored accounts of senders that have left. An account is dropped when its
+// buckets are full again, with the usual limits after some seconds. Above MaxDebts, the account
+// that would be dropped next is evicted.
 const MaxDebts = 4096
 
-// Holder identifies the account of a sender.
+// Holder identifies the account to which a sender's messages count.
 type Holder struct {
 	// Key names the holder; with an empty key the account ends when the sender leaves.
 	Key string
 	// Shared means that the key identifies a person; all senders of that person share one account,
-	// also at the same time. Otherwise it identifies a place, such as an address, with several
-	// people: each sender has its own account, and a new sender starts with the debts of the
-	// senders that have left, but with at most half of the drops that lead to a kick.
+	// even at the same time. Otherwise the key identifies a place, such as an address, that several
+	// people may use: each sender has its own account, and a new sender starts with the debts of
+	// senders that have left the place, but with at most half of the drops that lead to a kick.
 	Shared bool
 }
 
@@ -60,12 +60,12 @@ func (as *accounts) open(h Holder, now, kick time.Duration) *account {
 		a = &account{Holder: h}
 	case h.Shared:
 		as.drop(a)
-	default: // A copy: the debt is kept, or a flooder could leave it to the next client.
+	default: // Use a copy, so that the debt also remains for the next client of a flooder.
 		a = a.copied()
 		a.strikes.full = min(a.strikes.full, now+kick/2)
 	}
 	a.users = 1
-	a.rung = min(a.rung, Dropping) // A sender that enters again may be kicked again.
+	a.rung = min(a.rung, Dropping) // A sender that enters again can be kicked again.
 	if h.Shared {
 		as.shared[h.Key] = a
 	}
@@ -81,9 +81,9 @@ func (as *accounts) close(a *account, now time.Duration) {
 	if a.Shared {
 		delete(as.shared, a.Key)
 	} else if a.rung < Dropping || now-a.exceededAt >= calmFor {
-		// A method's limit may take hours to refill. Its use is passed on to later senders of the
-		// same place only if a message of this sender was dropped recently: a sender that keeps to
-		// the limit does not use it up for the others.
+		// A method's limit may take hours to refill. Later senders of the same place inherit its
+		// use only if a message of this sender was dropped recently: a sender within the limit does
+		// not use up the limit of other senders.
 		a.meters = nil
 	}
 	if other := as.debts[a.Key]; other != nil {
@@ -147,8 +147,8 @@ func (as *accounts) find(a *account) (int, bool) {
 	})
 }
 
-// Enter sets the account of a sender, before its first Push. Without it the sender has an account
-// of its own.
+// Enter sets the account of a sender, before its first Push. Without Enter the sender has its own
+// account.
 func (q *Queue[C]) Enter(from uint64, h Holder) {
 	if s := q.senders.get(from); from != 0 && s.account.Key == "" {
 		s.account = q.accounts.open(h, q.limits.now, q.limits.kick)
@@ -160,5 +160,5 @@ func (q *Queue[C]) Sizes() map[string]int {
 	return map[string]int{"senders": len(q.senders.byID), "accounts": len(q.accounts.shared), "debts": len(q.accounts.debts)}
 }
 
-// Evicted returns how many accounts were evicted before their buckets were full.
+// Evicted returns the number of accounts that were evicted before their buckets were full.
 func (q *Queue[C]) Evicted() uint64 { return q.accounts.evicted }

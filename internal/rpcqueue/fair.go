@@ -57,8 +57,8 @@ func (a *allowance) own(s *sender, price time.Duration) bool {
 	return s.id == 0 || s.took == 0 || s.spent+s.took+price <= a.each
 }
 
-// plan moves the messages that a drain runs to the front of a ring, charges them to their senders,
-// and returns their number and cost.
+// plan moves the messages that a drain runs to the front of a ring, adds their costs to their
+// senders, and returns their number and total cost.
 func (ss *senders) plan(r *ring, prices []time.Duration, round uint64, a allowance) (n int, cost time.Duration) {
 	if cost, ok := ss.fits(r, prices, round, a); ok {
 		return r.len(), cost
@@ -66,7 +66,8 @@ func (ss *senders) plan(r *ring, prices []time.Duration, round uint64, a allowan
 	return ss.share(r, prices, round, a)
 }
 
-// fits reports whether all waiting messages may run, as is usual, and their cost.
+// fits reports whether all waiting messages may run, which is the usual case. It returns their cost
+// too.
 func (ss *senders) fits(r *ring, prices []time.Duration, round uint64, a allowance) (cost time.Duration, ok bool) {
 	ok = r.len() <= a.messages
 	for i := 0; ok && i < r.len(); i++ {
@@ -95,8 +96,8 @@ func (ss *senders) enlist(s *sender, round uint64) bool {
 	return true
 }
 
-// dismiss empties ss.line. With charge it adds to the time spent by each sender the cost of its
-// messages in this drain.
+// dismiss empties ss.line. If charge is set, it adds the cost of each sender's messages in this
+// drain to the time spent by the sender.
 func (ss *senders) dismiss(charge bool) {
 	for _, s := range ss.line {
 		if charge {
@@ -112,11 +113,11 @@ func (ss *senders) dismiss(charge bool) {
 const none = -1
 
 // share is plan for a drain that can run only a part of the waiting messages. It repeatedly selects
-// the oldest message of the sender that has taken least in this drain, until the allowance is used
-// up or no further message fits. A sender left out because all time is used up is first the next
-// time, and then its message runs at any price. Messages that run and messages that wait both
-// remain in the order of arrival, so that a client's own order holds, and messages run first in,
-// first out. It costs a pass over the ring.
+// the oldest message of the sender with the least cost in this drain, until the allowance is used
+// up or no further message fits. If a sender gets no message because all time is used up, it is the
+// first in the next drain, and then its message runs at any price. Messages that run and messages
+// that wait both remain in the order of arrival, so that a client's own order holds, and messages
+// run first in, first out. It costs a pass over the ring.
 func (ss *senders) share(r *ring, prices []time.Duration, round uint64, a allowance) (n int, cost time.Duration) {
 	ss.chain(r, round)
 	slices.SortFunc(ss.line, func(x, y *sender) int { return compareTurns(x, y, r.cursor) })
@@ -170,8 +171,8 @@ func (ss *senders) chain(r *ring, round uint64) {
 	}
 }
 
-// compareTurns orders senders by the cost taken, and then by id, starting after the cursor and
-// wrapping around.
+// compareTurns orders senders by their cost in this drain, and then by id, starting after the
+// cursor and wrapping around.
 func compareTurns(x, y *sender, cursor uint64) int {
 	return cmp.Or(cmp.Compare(x.took, y.took), cmp.Compare(x.id-cursor-1, y.id-cursor-1))
 }

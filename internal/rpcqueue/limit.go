@@ -9,24 +9,25 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 )
 
-// Bucket is a token bucket in game time: Burst messages at once, and PerSecond of them a second for
-// ever. The zero Bucket is unlimited.
+// Bucket is a token bucket in game time: it permits Burst messages at once, and PerSecond messages
+// a second on average. The zero Bucket is unlimited.
 //
 // It is stored as the time at which it is full again (the virtual scheduling form of the generic
-// cell rate algorithm, ITU-T I.371): integers that repeat exactly, and 8 bytes a bucket.
+// cell rate algorithm, ITU-T I.371): integers that a replay repeats exactly, and 8 bytes per
+// bucket.
 type Bucket struct {
 	PerSecond float64
 	Burst     int
 }
 
-// The limits of a Bucket. Their products fit a time.Duration many times over.
+// The limits of a Bucket. Their products are far below the largest time.Duration.
 const (
 	MinPerSecond = 1. / 3600
 	MaxPerSecond = 1e6
 	MaxBurst     = 1 << 16
 )
 
-// MaxKick, MaxBudget and MaxTime limit Limits; they are so large that they mean no limit.
+// MaxKick, MaxBudget and MaxTime limit Limits; values this large are effectively no limit.
 const (
 	MaxKick   = 1 << 20
 	MaxBudget = 1 << 20
@@ -57,7 +58,8 @@ func (b Bucket) price() time.Duration {
 // bucket is the state of a Bucket.
 type bucket struct{ full time.Duration } // when it is full again
 
-// debt returns how long the bucket would take to fill up after one more message of that price.
+// debt returns the time that the bucket would take to fill up after one more message with this
+// price.
 func (b *bucket) debt(now, price time.Duration) time.Duration {
 	return max(b.full-now, 0) + price
 }
@@ -67,25 +69,25 @@ func (b *bucket) take(now, price time.Duration) { b.full = max(b.full, now) + pr
 // Limits limits the load by senders on the owner of a queue. The zero Limits is unlimited. Messages
 // without a sender (0) are not limited.
 type Limits struct {
-	// Sender limits the messages of each sender, of all methods together. Beyond the burst messages
-	// are still accepted, with a warning; beyond twice the burst they are dropped.
+	// Sender limits the messages of each sender, of all methods together. Above the burst, messages
+	// are still accepted, with a warning; above twice the burst they are dropped.
 	Sender Bucket
-	// Kick is how many messages of a sender may be dropped by limits before Rung is Kick. The count
-	// of drops decays at the rate of Sender. 0 is never.
+	// Kick is the number of messages of a sender that may be dropped by limits before its Rung is
+	// Kick. The count of drops decreases at the rate of Sender. 0: never.
 	Kick int
-	// Budget is how many messages a drain runs at most; 0 is all of them. When more wait, each
-	// sender gets an equal share, and the remaining messages wait in order.
+	// Budget is the largest number of messages that a drain runs; 0: no limit. If more messages
+	// wait, each sender gets an equal share, and the remaining messages wait in order.
 	Budget int
-	// Time limits the drains of one tick together, by the prices of the messages, and SenderTime
-	// the part of one sender; 0 is unlimited. A drain takes at most half of the remaining time
-	// while later stages have messages too. The first message of a drain runs at any price, and so,
-	// within Time, does the first message of each sender in a drain.
+	// Time limits the total cost of all drains of one tick, by the prices of the messages, and
+	// SenderTime the part of one sender; 0: no limit. A drain takes at most half of the remaining
+	// time while later stages have messages too. The first message of a drain runs at any price,
+	// and so, within Time, does the first message of each sender in a drain.
 	Time, SenderTime time.Duration
-	// Dry counts the actions of the limits without performing them.
+	// Dry counts the actions of the limits, but does not perform them.
 	Dry bool
 }
 
-// Rung is the level of a sender on the ladder of limits.
+// Rung is the level of a sender's excess over the limits: see the constants.
 type Rung uint8
 
 // The rungs.
@@ -123,10 +125,10 @@ type sender struct {
 	id      uint64
 	waiting [loop.NumStages + 1]int32 // messages in the queues
 
-	// spent is the cost of its messages in the tick with the number round. The others are scratch
-	// of the drain being planned: took is the cost of its selected messages, next and newest are
-	// the positions of its next and its newest message in the ring, and quota is how many of them
-	// run.
+	// spent is the cost of its messages in the tick with the number round. The other fields are
+	// scratch of the drain being planned: took is the cost of its selected messages, next and
+	// newest are the positions of its next and its newest message in the ring, and quota is the
+	// number of its messages that run.
 	round        uint64
 	spent, took  time.Duration
 	next, newest int32
@@ -143,12 +145,12 @@ type meter struct {
 	count  int32 // in that tick
 }
 
-// limited is a method of the table with a limit of its own.
+// limited is a method of the table with its own limit.
 type limited struct {
 	index int // of the meter
 	price time.Duration
 	debt  time.Duration
-	each  int32 // per tick; 0 is any
+	each  int32 // per tick; 0: no limit
 }
 
 // limiter checks pushed messages against the limits. It is part of a Queue.
@@ -162,7 +164,7 @@ type limiter struct {
 	spent   time.Duration // by all messages of this tick
 	methods []limited     // by method id
 	meters  int
-	counts  [numScopes][Kick + 1][2]uint64 // the last index: done, would have been done
+	counts  [numScopes][Kick + 1][2]uint64 // last index: 0 done, 1 would have been done
 }
 
 func newLimiter(t *Table) limiter {
@@ -223,8 +225,8 @@ func (l *limiter) allowance() allowance {
 }
 
 // sender applies the limit of all methods together to a message. It reports false if the message is
-// to be dropped. climbed is the rung that the sender reaches by the message, Calm if it is
-// unchanged.
+// to be dropped. climbed is the rung that the sender reaches with this message, or Calm if its rung
+// does not change.
 func (l *limiter) sender(s *sender) (ok bool, climbed Rung) {
 	switch debt := s.bucket.debt(l.now, l.price); {
 	case debt > l.drop:
@@ -269,8 +271,8 @@ func (l *limiter) method(s *sender, m *Method) (o Outcome, climbed Rung) {
 	return Accepted, Calm
 }
 
-// strike counts a message over a limit. It reports true if the message is accepted all the same, in
-// a dry run. climbed is as in sender.
+// strike counts a message above a limit. It reports true if the message is nevertheless accepted,
+// in a dry run. climbed is as in sender.
 func (l *limiter) strike(s *sender, scope Scope) (ok bool, climbed Rung) {
 	dry := 0
 	if l.Dry {
@@ -291,12 +293,12 @@ func (l *limiter) strike(s *sender, scope Scope) (ok bool, climbed Rung) {
 	return l.Dry, climbed
 }
 
-// calmFor is how long a sender must keep within its limits before an episode ends: if it were
-// shorter, a sender that hovers around a limit would be reported repeatedly.
+// calmFor is the time that a sender must be within its limits before an episode ends. If it were
+// shorter, a sender close to a limit would be reported repeatedly.
 const calmFor = 10 * time.Second
 
-// climb records that the sender exceeds a limit. It returns to if the sender reaches this rung for
-// the first time in an episode, else Calm.
+// climb records that the sender exceeds a limit. It returns the argument to if the sender reaches
+// this rung for the first time in an episode, and otherwise Calm.
 func (l *limiter) climb(s *sender, to Rung) Rung {
 	if l.now-s.exceededAt >= calmFor {
 		s.rung = Calm
@@ -309,8 +311,8 @@ func (l *limiter) climb(s *sender, to Rung) Rung {
 	return to
 }
 
-// LimitCounts visits how often each limit took the action did or, with dry, would have taken it in
-// a dry run. Counts only grow; zero counts are skipped.
+// LimitCounts calls fn with the number of times that each limit took the action did or, if dry is
+// set, would have taken it without Limits.Dry. Counts never decrease; zero counts are skipped.
 func (q *Queue[C]) LimitCounts(fn func(limit Scope, did Rung, dry bool, n uint64)) {
 	for scope := range q.limits.counts {
 		for rung := range q.limits.counts[scope] {

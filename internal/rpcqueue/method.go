@@ -25,8 +25,8 @@ type Method struct {
 	// LateDrop drops a message if its stage has already run this tick; otherwise the message runs
 	// in the next tick.
 	LateDrop bool
-	// Limit limits the messages of each sender for the method; PerTick limits them in one tick, 0
-	// is unlimited. Messages beyond are dropped.
+	// Limit limits the messages of each sender for the method; PerTick limits them in one tick; 0:
+	// no limit. Further messages are dropped.
 	Limit   Bucket
 	PerTick int
 }
@@ -140,7 +140,7 @@ func (t *Table) ByName(name string) (*Method, bool) {
 // change the result.
 func (t *Table) Methods() []*Method { return t.sorted }
 
-// holds reports whether this very method is in the table.
+// holds reports whether m itself, not only its id, is in the table.
 func (t *Table) holds(m *Method) bool { return m != nil && t.at(m.ID) == m }
 
 // wireStep is the distance of two stages on the wire. It leaves room for stages between the current

@@ -9,13 +9,13 @@ import (
 // Outcome is the result of a message. It is a metric label.
 type Outcome uint8
 
-// The outcomes of Push: the first two queue the message, the others drop it.
+// The outcomes of Push: the first two queue the message, all others drop it.
 const (
-	// Accepted: queued for a stage that has yet to run, or is running.
+	// Accepted: the message is queued for a stage that has not run yet, or is running.
 	Accepted Outcome = iota
-	// Late: queued for the next tick, because its stage has already run.
+	// Late: the message is queued for the next tick, because its stage has already run.
 	Late
-	// LateDropped: its stage has already run and the method has LateDrop.
+	// LateDropped: the stage of the message has already run, and the method has LateDrop.
 	LateDropped
 	// UnknownMethod: the method is not in the table.
 	UnknownMethod
@@ -28,28 +28,28 @@ const (
 	// Full: the queue of the stage holds StageCapacity messages or more, SenderShare of them or
 	// more from the sender, or Item.NoRoom is set.
 	Full
-	// ClientLimited: its sender exceeds Limits.Sender.
+	// ClientLimited: the sender of the message exceeds Limits.Sender.
 	ClientLimited
-	// MethodLimited: its sender exceeds Method.Limit.
+	// MethodLimited: the sender of the message exceeds Method.Limit.
 	MethodLimited
-	// TickLimited: its sender has used up Method.PerTick in this tick.
+	// TickLimited: the sender of the message has used up Method.PerTick in this tick.
 	TickLimited
 )
 
 // The outcomes of a queued message.
 const (
-	// ClientGone: its sender left while it was queued, or its handler returned a Rejection with
-	// this reason.
+	// ClientGone: the sender left while the message was queued, or the handler returned a Rejection
+	// with this reason.
 	ClientGone = TickLimited + 1 + iota
-	// Forbidden, Invalid, NotOwner: its handler returned a Rejection with this reason.
+	// Forbidden, Invalid, NotOwner: the handler returned a Rejection with this reason.
 	Forbidden
 	Invalid
 	NotOwner
-	// Ran: its handler returned nil.
+	// Ran: the handler returned nil.
 	Ran
-	// Failed: its handler returned an error.
+	// Failed: the handler returned an error.
 	Failed
-	// Panicked: its handler panicked.
+	// Panicked: the handler panicked.
 	Panicked
 
 	// NumOutcomes is the number of outcomes.
@@ -86,7 +86,7 @@ type Rejection struct {
 // Error implements error.
 func (r *Rejection) Error() string { return r.Why.String() + ": " + r.Err.Error() }
 
-// Unwrap returns the reason in words.
+// Unwrap returns Err, the reason as a text.
 func (r *Rejection) Unwrap() error { return r.Err }
 
 // ended returns the outcome of a message after its handler returned an error.
@@ -101,15 +101,15 @@ func ended(err error) Outcome {
 // tally holds the counts of one method.
 type tally [loop.NumStages + 1][NumOutcomes]uint64
 
-// counts counts outcomes per method and stage. The time to walk it depends on the number of counts
-// that were ever used, and not on the number of methods.
+// counts counts outcomes per method and stage. The time to iterate over it depends on the number of
+// used counts, and not on the number of methods.
 type counts struct {
 	unknown Method   // represents methods that are not in the table
 	methods []*tally // by id; the last is for unknown
 	used    []cell
 }
 
-// UnknownName is the name under which Counts shows messages for methods that are not in the table.
+// UnknownName is the name in Counts for messages of methods that are not in the table.
 const UnknownName = "(unknown)"
 
 type cell struct {
@@ -124,8 +124,8 @@ func newCounts(n int) counts {
 	return counts{unknown: Method{Name: UnknownName, ID: uint32(n)}, methods: append(make([]*tally, n), new(tally))}
 }
 
-// add counts an outcome. The method is nil, and the stage 0, if the message has none. The first use
-// of a count allocates.
+// add counts an outcome. m is nil, and s is 0, if the message has none. The first use of a count
+// allocates.
 func (c *counts) add(m *Method, s loop.Stage, o Outcome) {
 	if m == nil {
 		m = &c.unknown

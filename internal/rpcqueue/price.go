@@ -30,13 +30,13 @@ func (q *Queue[C]) SetPrices(prices []Price) {
 	}
 }
 
-// Tariff measures the cost of messages, and derives the prices. It is no part of a queue's state: a
-// queue passes measured times to it, and its prices reach a queue through SetPrices alone. Only one
+// Tariff measures the cost of messages, and derives the prices. It is not part of a queue's state:
+// a queue passes measured times to it, and gets its prices only through SetPrices. Only one
 // goroutine may use it.
 type Tariff struct {
 	clock   func() time.Duration
 	spent   map[uint64]spent // by sender, of the running tick
-	last    time.Duration    // when the running message began
+	last    time.Duration    // start of the running message
 	methods []estimate       // by id
 	changed []uint32         // ids with new samples
 }
@@ -45,14 +45,14 @@ type Tariff struct {
 type estimate struct {
 	sample
 	mean  time.Duration // of one message; 0 before the first measurement
-	price time.Duration // the last one returned by Changes
+	price time.Duration // last price that Changes returned
 }
 
 // sample is the cost of a method's messages since the last call of judge.
 type sample struct {
 	count    int
 	sum, max time.Duration
-	listed   bool // among the changed
+	listed   bool // the method is in changed
 }
 
 // NewTariff returns a tariff for the methods of a table, with a monotonic clock.
@@ -71,8 +71,8 @@ func (f *Tariff) begin() {
 	}
 }
 
-// ran records that a message has run. It reads the clock once: the end of a message is the start of
-// the next one.
+// ran records that a message has run. It reads the clock once, because the end of a message is also
+// the start of the next message.
 func (f *Tariff) ran(m *Method, from uint64) {
 	if f == nil {
 		return
@@ -92,7 +92,7 @@ func (f *Tariff) ran(m *Method, from uint64) {
 }
 
 // Spender is the sender whose messages have taken the most time of a tick, and the method of its
-// costliest message.
+// slowest message.
 type Spender struct {
 	From   uint64
 	Method *Method // nil: no message has run
@@ -102,10 +102,10 @@ type Spender struct {
 // spent is the time that the messages of one sender took in the running tick.
 type spent struct {
 	total, most time.Duration
-	method      *Method // of the message that took most
+	method      *Method // method of the slowest message
 }
 
-// charge adds the time of a message to its sender's.
+// charge adds the time of a message to the time of its sender.
 func (f *Tariff) charge(from uint64, m *Method, cost time.Duration) {
 	s := f.spent[from]
 	if s.total += cost; cost >= s.most {
@@ -125,7 +125,7 @@ func (f *Tariff) TakeSpender() (top Spender) {
 	return top
 }
 
-// Changes appends the prices that have changed by the measurements since the last call. Call it
+// Changes appends the prices that the measurements since the last call have changed. Call it
 // between two ticks.
 func (f *Tariff) Changes(dst []Price) []Price {
 	waiting := f.changed[:0]
@@ -148,12 +148,12 @@ const (
 	// have fewer. The most expensive message of a sample is left out, because the operating system
 	// may have taken its time.
 	enough = 4
-	// climbAtMost is the largest factor by which a sample raises the estimate. A machine that stops
-	// for a moment does no lasting harm, and a cost that grew a hundredfold is reached after four
+	// climbAtMost is the largest factor by which a sample raises the estimate. So a short stop of
+	// the machine has no lasting effect, and a cost that grew a hundredfold is reached after four
 	// ticks.
 	climbAtMost = 4
-	// decay divides the difference by which a cheaper sample lowers the estimate: a method with
-	// messages of varying cost has the price of the expensive ones.
+	// decay divides the difference by which a cheaper sample lowers the estimate: so a method with
+	// messages of varying cost has the price of the expensive messages.
 	decay = 16
 )
 

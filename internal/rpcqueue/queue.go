@@ -13,30 +13,31 @@ import (
 // Item is one message.
 type Item struct {
 	Method *Method
-	// From is the sender; 0 is none: posted, or sent by the server.
+	// From is the sender; 0: the message was posted, or sent by the server.
 	From uint64
-	// Stage is the requested stage; 0 is the default of the method. In a handler it is the running
-	// stage.
+	// Stage is the requested stage; 0: the default stage of the method. In a handler it is the
+	// running stage.
 	Stage loop.Stage
 	// NoRoom means that the sender has too much in flight: Push checks the message like any other,
 	// but returns Full where it would queue it.
 	NoRoom bool
-	// Held is the amount in flight that Holds counts for the message. It is given back to Holds
-	// when a queued message has ended: its handler has returned, or Forget has dropped it.
+	// Held is the amount in flight that Holds counts for the message. It is subtracted again when a
+	// queued message has ended: its handler has returned, or Forget has dropped it.
 	Held  uint32
 	Holds Holds
-	// Call identifies a call that expects an answer; 0 is one-way.
+	// Call identifies a call that expects an answer; 0: a one-way message.
 	Call uint64
 	// Msg holds a *M. It belongs to the handler.
 	Msg any
 
-	sender *sender // of From, once pushed
+	sender *sender // sender From, set by Push
 }
 
-// Holds counts an amount in flight: Held(n) adds n to it. A queue calls it with -Item.Held.
+// Holds counts an amount in flight: Held(n) adds n to it. A queue calls it with -Item.Held at the
+// end of a message.
 type Holds interface{ Held(n int) }
 
-// end gives the amount in flight of the message back to Holds.
+// end subtracts the amount in flight of the message from Holds.
 func (it *Item) end() {
 	if it.Holds != nil {
 		it.Holds.Held(-int(it.Held))
@@ -45,7 +46,7 @@ func (it *Item) end() {
 
 // Handler runs a message. The item is valid during the call; its Msg belongs to the handler, which
 // may keep it. The handler must not change the item. An error or a panic is counted and reported,
-// and affects no other message.
+// and does not affect other messages.
 type Handler[C any] func(c C, it *Item) error
 
 // Queue holds messages until their stage runs. Only the goroutine that runs the stages may use it.
@@ -55,8 +56,8 @@ type Queue[C any] struct {
 	// OnError, if set, is called after a handler returned an error. The item is valid during the
 	// call.
 	OnError func(it *Item, err error)
-	// OnLimit, if set, is called once per episode when a sender has reached a rung of the ladder of
-	// limits. The method is that of the message that caused it, nil if it is unknown.
+	// OnLimit, if set, is called once per episode when a sender has reached a rung. m is the method
+	// of the message that caused it, or nil if it is unknown.
 	OnLimit func(from uint64, m *Method, r Rung)
 	// Tariff, if set, measures the times of messages.
 	Tariff *Tariff
@@ -121,8 +122,8 @@ func (q *Queue[C]) Handle(m *Method, h Handler[C]) error {
 	return nil
 }
 
-// Push queues a message, or counts and returns why not. It copies the item and keeps Msg. The
-// checks are made in the order of the package comment.
+// Push queues a message, or counts and returns the reason why it was dropped. It copies the item
+// and keeps Msg. The checks are made in the order of the package comment.
 func (q *Queue[C]) Push(it Item) Outcome {
 	it.sender = q.senders.get(it.From)
 	if !q.table.holds(it.Method) {
@@ -143,7 +144,7 @@ func (q *Queue[C]) Push(it Item) Outcome {
 	return o
 }
 
-// admit resolves the stage of a message and checks it. The method is nil if it is unknown.
+// admit resolves the stage of a message and checks it. it.Method is nil if the method is unknown.
 func (q *Queue[C]) admit(it *Item) (o Outcome, climbed Rung) {
 	ok := true
 	if it.From != 0 {
@@ -191,9 +192,9 @@ func (q *Queue[C]) Begin(tick uint64, now time.Duration) {
 	q.accounts.expire(now)
 }
 
-// Drain runs the messages that were queued for the stage when it began, or each sender's share
-// within Limits, and returns how many it ran. Call it once per tick and stage, in the order of the
-// stages; skip it for a stage that does not run. Do not call it from a handler.
+// Drain runs the messages that were queued for the stage when Drain began, or each sender's share
+// within Limits. It returns the number of messages that it ran. Call it once per tick and stage, in
+// the order of the stages; skip it for a stage that does not run. Do not call it from a handler.
 func (q *Queue[C]) Drain(s loop.Stage, c C) int {
 	if !s.Valid() {
 		panic(fmt.Sprintf("rpcqueue: Drain of stage %d: there is no such stage", s))

@@ -3,10 +3,10 @@ package lerp
 
 import "math"
 
-// Way returns the number a part t of the way from x to y, computed from the nearer of the two, so
-// that it is exact at both ends. circle is the full circle of an angle, which takes the short way
-// round, and 0 for other numbers. If both angles are from 0 to a full circle, or from minus half of
-// one to half of one, so is the result.
+// Way returns the number at the part t of the way from x to y. It computes from the nearer of the
+// two, so that it is exact at both ends. For an angle, which takes the short way round, circle is
+// the full circle; for other numbers it is 0. If both angles are between 0 and a full circle, or
+// between minus half and half a circle, so is the result.
 func Way(x, y, t, circle float64) float64 {
 	d := y - x
 	if circle != 0 {
@@ -23,8 +23,8 @@ func Along(x, y, d, t float64) float64 {
 	return float64(d*t) + x
 }
 
-// Wrap adds a full circle to an angle, or subtracts one, if that moves it into the range that
-// contains x and y: from 0 to a full circle, or from minus half of one to half of one.
+// Wrap adds a full circle to an angle, or subtracts it, if this moves the angle into the range of x
+// and y: from 0 to a full circle, or from minus half to half a circle.
 func Wrap(at, x, y, circle float64) float64 {
 	least := 0.0
 	if min(x, y) < 0 {

@@ -3,23 +3,24 @@ package quat
 
 import "math"
 
-// A quaternion is sent as its smallest three: of the four components of a unit quaternion the
-// largest follows from the others, and as q and -q are one rotation it can be made positive. With n
-// bits and M = 2^(n-1) - 1 the other three, which are within ±1/√2, are whole numbers of steps of
-// 1/(√2·M):
+// A quaternion is sent as its smallest three: the largest of the four components of a unit
+// quaternion can be computed from the others, and it can be made positive, because q and -q are the
+// same rotation. With n bits and M = 2^(n-1) - 1 the other three, which are within ±1/√2, are whole
+// numbers of steps of 1/(√2·M):
 //
 //	word = largest:2 a:n b:n c:n  in that order from the top; a, b, c in the order of the
 //	                              components without the largest, each as steps + M + 1, which
 //	                              is never 0
 //	word = 0                      four zeros: a rotation that was never set, or is not shown
 //
-// So a component of 0 remains 0, and the capture of a restored word is the same word, which
-// requires a rule for components that are nearly equal: in whole numbers, with R = 2·M² - Σsteps²,
-// the square of the largest one, no other is larger, and a component before it is half a step
-// smaller.
+// So a component of 0 remains 0, and the capture of a restored word is the same word. This requires
+// a rule for components that are nearly equal: in whole numbers, with R = 2·M² - Σsteps², the
+// square of the largest component, no other component is larger, and a component before it is at
+// least half a step smaller.
 
-// The bits of a component. With 3 the worst rotation is off by about 20 degrees, with 9 by a
-// quarter of a degree; 20 is the precision of a float32 and the most that fits a word.
+// The bits of a component. With 3 bits the largest error of a rotation is about 20 degrees, and
+// with 9 bits a quarter of a degree. 20 bits are the precision of a float32, and the largest number
+// that fits a word.
 const (
 	MinBits = 3
 	MaxBits = 20
@@ -29,7 +30,7 @@ const (
 func Size(n int) int { return (3*n + 2 + 7) / 8 }
 
 // Pack normalises the four floats and returns their word, with n bits per component. Four zeros
-// give the word 0; so do NaN and infinity, which count as clamped.
+// have the word 0; so have NaN and infinity, which count as clamped.
 func Pack(q *[4]float32, n int) (w uint64, clamped int) {
 	var norm, most float64
 	at := 0
@@ -60,7 +61,7 @@ func Pack(q *[4]float32, n int) (w uint64, clamped int) {
 		}
 	}
 	for i := settle(&s, at, m); i >= 0; i = settle(&s, at, m) {
-		if s[i] > 0 { // Rounding made it as large as the largest.
+		if s[i] > 0 { // The rounded component is as large as the largest one.
 			s[i]--
 		} else {
 			s[i]++
@@ -73,8 +74,8 @@ func Pack(q *[4]float32, n int) (w uint64, clamped int) {
 	return w, 0
 }
 
-// settle returns the index in s of a component that is too large beside the largest one, component
-// at, by the rule at the top of this file; -1 if there is none.
+// settle returns the index in s of a component that is too large compared to the largest component,
+// at, by the rule at the top of this file, or -1 if there is none.
 func settle(s *[3]int64, at int, m int64) int {
 	r := 2*m*m - s[0]*s[0] - s[1]*s[1] - s[2]*s[2]
 	for i, c := range s {
@@ -125,8 +126,8 @@ func Unpack(q *[4]float32, w uint64, n int) {
 	q[at] = float32(math.Sqrt(float64(2*m*m-s[0]*s[0]-s[1]*s[1]-s[2]*s[2])) / unit)
 }
 
-// Turn returns the steps of a word that is not 0, with component at left out instead of the
-// largest: the same rotation, with that component positive.
+// Turn returns the steps of a word that is not 0 in a form that leaves out component at and not the
+// largest one. It is the same rotation, with component at positive.
 func Turn(w uint64, n, at int) [3]int64 {
 	s, largest := Split(w, n)
 	if largest == at {
@@ -154,12 +155,12 @@ func Turn(w uint64, n, at int) [3]int64 {
 	return s
 }
 
-// root returns the square root, rounded down; 0 for a negative v. v is below 2^52, for which a
+// root returns the square root of v, rounded down, or 0 if v is negative. v is below 2^52, so a
 // float is exact.
 func root(v int64) int64 { return int64(math.Sqrt(float64(max(v, 0)))) }
 
-// Slerp stores the rotation a part t of the way from a to b, the short way round, and reports false
-// if one of them was never set.
+// Slerp stores the rotation at the part t of the way from a to b, the short way round. It reports
+// false if a or b was never set.
 func Slerp(q *[4]float32, a, b uint64, n int, t float64) bool {
 	if a == 0 || b == 0 {
 		return false
@@ -171,7 +172,7 @@ func Slerp(q *[4]float32, a, b uint64, n int, t float64) bool {
 	for i := range x {
 		dot += float64(x[i]) * float64(y[i])
 	}
-	sign := 1.0 // q and -q are one rotation: take the nearer one.
+	sign := 1.0 // q and -q are the same rotation: take the nearer one.
 	if dot < 0 {
 		dot, sign = -dot, -1
 	}
