@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// MaxDepth limits how deep groups may be nested. A game needs only a few levels; a group that is
-// inside itself exceeds any limit.
+// MaxDepth limits the nesting of groups. A game needs only a few levels; a group that is inside
+// itself exceeds any limit.
 const MaxDepth = 16
 
 // anchored reports whether the system has anchors: names of systems to run before or after.
@@ -26,7 +26,7 @@ func (l *Loop[C]) parent(s *System[C]) *System[C] {
 	return l.names[s.spec.Group]
 }
 
-// depth returns how many groups are around a system: at most MaxDepth+1.
+// depth returns the number of groups around a system: at most MaxDepth+1.
 func (l *Loop[C]) depth(s *System[C]) int { return depth(s, l.parent) }
 
 func depth[C any](s *System[C], around func(*System[C]) *System[C]) int {
@@ -39,7 +39,7 @@ func depth[C any](s *System[C], around func(*System[C]) *System[C]) int {
 
 // beside returns the two systems, or the groups around them, that are in the same group: their
 // order there decides the order of the two. It returns nils if one is inside the other. around is
-// parent, or the group that is in effect.
+// the function parent, or inEffect for the group that is in effect.
 func beside[C any](a, b *System[C], around func(*System[C]) *System[C]) (_, _ *System[C]) {
 	da, db := depth(a, around), depth(b, around)
 	for ; da > db; da-- {
@@ -57,8 +57,9 @@ func beside[C any](a, b *System[C], around func(*System[C]) *System[C]) (_, _ *S
 	return a, b
 }
 
-// misplaced returns an error that names every anchor of the system that is not registered or
-// contains the system or is contained in it, and a group that does not exist.
+// misplaced returns an error that names every invalid anchor of the system, and its group if the
+// group does not exist. An anchor is invalid if it is not registered, if it contains the system, or
+// if the system contains it.
 func (l *Loop[C]) misplaced(s *System[C]) error {
 	var errs []error
 	if g := s.spec.Group; g != "" {
@@ -71,7 +72,7 @@ func (l *Loop[C]) misplaced(s *System[C]) error {
 	check := func(order string, names []string) {
 		for _, name := range names {
 			if name == s.spec.Name {
-				continue // A cycle, and reported as one.
+				continue // This is a cycle, and is reported as a cycle.
 			}
 			anchor := l.names[name]
 			if anchor == nil {
@@ -95,14 +96,14 @@ func (l *Loop[C]) nested(s *System[C]) error {
 }
 
 // cycle returns an error if anchors require a system to run before itself; s is the system that was
-// added or changed. It looks at names in any stage: the stages of a system may change, but its
-// anchors must remain consistent. The order of the head of a stage before its tail counts as an
-// anchor too. A nil s checks all systems.
+// added or changed. It considers anchors in all stages together, because the stages of a system may
+// change, but its anchors must remain consistent. The order of the head of a stage before its tail
+// counts as an anchor too. A nil s checks all systems.
 func (l *Loop[C]) cycle(s *System[C]) error {
 	shaped := l.shaped
 	if s != nil {
 		if !l.mayCloseCycle(s) {
-			return nil // It adds no edge to any path.
+			return nil // The system adds no edge to any path.
 		}
 		shaped = append(l.shaped[:len(l.shaped):len(l.shaped)], s)
 	}
@@ -133,7 +134,7 @@ func (l *Loop[C]) mayCloseCycle(s *System[C]) bool {
 
 // checkAll checks every description against the others.
 func (l *Loop[C]) checkAll() error {
-	// misplaced walks up the groups, so nested is checked first.
+	// nested is checked first, because misplaced iterates over the outer groups.
 	for _, check := range [...]func(*System[C]) error{l.nested, l.misplaced} {
 		var errs []error
 		for _, s := range l.registered() {
@@ -146,8 +147,8 @@ func (l *Loop[C]) checkAll() error {
 	return l.cycle(nil)
 }
 
-// findCycle returns names of which each must run before the next, the last equal to the first;
-// or nil.
+// findCycle returns a list of names in which each must run before the next, and the last is equal
+// to the first, or nil if there is no cycle.
 func (l *Loop[C]) findCycle(shaped []*System[C]) []string {
 	later := make(map[string][]string)
 	var heads, tails []string

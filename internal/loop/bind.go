@@ -8,10 +8,10 @@ import (
 
 // If a system has no anchors, and no anchor names it, its position is its key. The other systems
 // are sorted topologically, always taking the system with the least key that is ready, and in that
-// order the position of each is the greatest key taken so far. Hence sorting all systems by their
-// positions is the topological sort of all: a system without an anchor is ready from the start, and
-// would have been taken before the first system with a greater key. So systems without anchors are
-// added and removed without visiting the anchored ones.
+// order the position of each is the greatest key taken so far. Hence to sort all systems by their
+// positions gives the topological order of all systems, because a system without an anchor is ready
+// from the start, and would have been taken before the first system with a greater key. So systems
+// without anchors are added and removed without visiting the anchored ones.
 
 // node is a system or group with an anchor, while the order is computed.
 type node[C any] struct {
@@ -26,12 +26,12 @@ type node[C any] struct {
 // edge leads to a node that must run later.
 type edge struct {
 	to int
-	// pulls is true if the earlier system names the later one in Before: the earlier one then takes
-	// the later one's key if that is smaller. With After the later one waits.
+	// pulls is true if the earlier system names the later system in Before: the earlier system then
+	// takes the key of the later system if that key is smaller. With After the later system waits.
 	pulls bool
 }
 
-// tied reports whether the system or group has anchors, or an anchor of another names it.
+// tied reports whether the system or group has anchors, or an anchor of another system names it.
 func (l *Loop[C]) tied(s *System[C]) bool {
 	return len(s.before)+len(s.after) > 0 || l.named[s.spec.Name]
 }
@@ -122,7 +122,7 @@ func (l *Loop[C]) graph(k int) (nodes []node[C]) {
 		return i
 	}
 	link := func(a, b *System[C], pulls bool) {
-		// Both are ordered in one group: the innermost around both.
+		// Both are ordered within one group: the innermost group around both.
 		if a, b = beside(a, b, (*System[C]).inEffect); a != nil {
 			from, to := at(a), at(b)
 			nodes[from].next = append(nodes[from].next, edge{to: to, pulls: pulls})
@@ -150,10 +150,10 @@ func (l *Loop[C]) graph(k int) (nodes []node[C]) {
 // inList reports whether the system, or a member of the group, is in list k.
 func (s *System[C]) inList(k int) bool { return s.member.has(k) || s.counts[k] > 0 }
 
-// solve computes the effective key: a system that asked to run before another takes its key if that
-// is earlier, and so does each system that must run before a system that moved in this way. A
-// system of the tail keeps its key: the flush is never moved to the front, instead systems that
-// must follow it wait.
+// solve computes the effective key of a node. A system with a Before anchor takes the key of that
+// anchor if the key is smaller, and so does each system that must run before a system that moved in
+// this way. A system of the tail keeps its key: the flush is never moved forward; systems that must
+// follow it wait for it.
 func solve[C any](nodes []node[C], i int) {
 	n := &nodes[i]
 	if n.solved {

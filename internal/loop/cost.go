@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// Histogram counts durations in buckets, four of which span a doubling, so that a quantile is right
-// within 12.5 % of itself; durations above 70 s share one bucket. The zero value is empty.
+// Histogram counts durations in buckets, four for each doubling, so that the error of a quantile is
+// at most 12.5 %; durations above 70 s share one bucket. The zero value is empty.
 type Histogram struct {
 	Total   time.Duration
 	buckets [histogramBuckets]uint32
 }
 
-// histogramBuckets covers 0 to 2^36 ns. A histogram is some 600 bytes, and there is one per system
-// and stage.
+// histogramBuckets covers 0 to 2^36 ns. A histogram takes some 600 bytes, and each system has one
+// for each stage.
 const histogramBuckets = 140
 
-// Add counts a duration. A bucket saturates at 2^32 calls.
+// Add counts a duration. The count of a bucket is at most 2^32-1.
 func (h *Histogram) Add(d time.Duration) {
 	h.Total += d
 	if b := &h.buckets[bucketOf(d)]; *b != math.MaxUint32 {
@@ -46,7 +46,7 @@ func middle(bucket int) time.Duration {
 	return time.Duration(uint64(4+bucket%4)*width + width/2)
 }
 
-// Count returns how many durations were counted.
+// Count returns the number of counted durations.
 func (h *Histogram) Count() (n uint64) {
 	for _, b := range h.buckets {
 		n += uint64(b)
@@ -54,7 +54,7 @@ func (h *Histogram) Count() (n uint64) {
 	return n
 }
 
-// Mean returns the average, 0 if the histogram is empty.
+// Mean returns the average, or 0 if the histogram is empty.
 func (h *Histogram) Mean() time.Duration {
 	n := h.Count()
 	if n == 0 {
@@ -63,8 +63,8 @@ func (h *Histogram) Mean() time.Duration {
 	return h.Total / time.Duration(n)
 }
 
-// Quantile returns the duration that a part q of those counted, from 0 to 1, did not exceed; 0 if
-// the histogram is empty.
+// Quantile returns the duration that a part q, from 0 to 1, of the counted durations does not
+// exceed, or 0 if the histogram is empty.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	n := h.Count()
 	rank := min(uint64(q*float64(n)), max(n, 1)-1) // Ranks begin at 0: the greatest has n-1.

@@ -28,13 +28,13 @@
 // during a stage can skip or repeat a system.
 //
 // The cost of a request is proportional to its changes: only the affected systems and groups are
-// removed and inserted at their new positions, by binary search; the others only move in memory.
-// When an anchor or one of its ends is added or removed, the positions of all anchored systems are
-// computed again, and after a Set those of all systems.
+// removed and inserted at their new positions, by binary search; the others only move in memory. If
+// an anchor, or a system at one of its ends, is added or removed, the positions of all anchored
+// systems are computed again, and after a Set the positions of all systems.
 //
-// A list has two parts, ordered as one: systems that always run, and systems with a period. Of the
-// latter a pass visits only the due ones. The registry holds the requested state, the lists hold
-// the state in effect: they differ only within a tick.
+// A list has two parts, which have one common order: systems that always run, and systems with a
+// period, of which a pass visits only the due ones. The registry holds the requested state, the
+// lists hold the state in effect: they differ only within a tick.
 //
 // # Order within a stage
 //
@@ -45,29 +45,29 @@
 //  3. Priority, lower first.
 //  4. Order of registration.
 //
-// The system that names the anchor is the one that moves: "before x" takes the position of x in the
-// order if that is earlier, and moves along the systems that must run before it; "after x" waits
-// for x. A group is ordered as one system, and has the same order inside; an anchor across its
-// border applies to the group.
+// The system with the anchor moves: with "before x" it takes the position of x in the order if that
+// is earlier, and the systems that must run before it move too; with "after x" it waits for x. A
+// group is ordered as one system, and has the same order inside; an anchor across its border
+// applies to the group.
 //
 // # Time of periods
 //
-// A period is measured in game time: of the ticks that ran and of those that were dropped, in
-// FixedUpdate of the fixed steps. Both are functions of a number, so no drift accumulates. A timer
-// keeps its phase.
+// A period is measured in game time, which includes dropped ticks; in FixedUpdate it is measured in
+// the time of the fixed steps. Both times are functions of a number, so no drift accumulates. A
+// timer keeps its phase.
 //
-// Each of the two has a second clock, scaled time (Scale), which runs at the requested speed, from
-// the next tick on. A system chooses the clock of its period; it sees its deltas by both.
+// Both times have a second clock, scaled time (Scale), which runs at the requested speed from the
+// next tick on. A system selects the clock of its period, and gets its delta by both clocks.
 //
 // # Failures
 //
-// A panic loses one call. After several in a row the system is quarantined for a number of ticks,
-// which doubles while the episode lasts. A panic of a Critical system closes the loop instead, and
+// A panic ends one call. After several panics in a row the system is quarantined for a number of
+// ticks, which doubles while the episode lasts. A panic of a Critical system closes the loop, and
 // so does runtime.Goexit in any system.
 //
 // # Time
 //
-// The package reads no clock. Every outside fact enters through Input, and the clock passed to New
-// is used for the Record alone. All arithmetic of ticks is integer with 128-bit products, so it
-// neither drifts nor depends on the platform.
+// The package reads no clock. Every outside fact is part of Input, and the clock that is passed to
+// New is used only for the Record. All arithmetic of ticks uses integers with 128-bit products, so
+// it neither drifts nor depends on the platform.
 package loop

@@ -8,10 +8,9 @@ import (
 // Never is a tick number that is never reached.
 const Never = uint64(math.MaxUint64)
 
-// Due returns the first tick from next on in which the loop has work of its own: a system with a
-// period is due, or a request takes effect. Systems that run in every tick do not count, nor do
-// contexts of systems that end meanwhile. Without a timeline it returns the next tick. Call it
-// between two ticks.
+// Due returns the first tick from next on in which a system with a period is due, or a request
+// takes effect. It ignores systems that run in every tick, and contexts of systems that end
+// meanwhile. Without a timeline it returns next. Call it between two ticks.
 func (l *Loop[C]) Due(next uint64) uint64 {
 	if l.timeline.Rate.Num == 0 || l.unsettled() {
 		return next
@@ -21,7 +20,7 @@ func (l *Loop[C]) Due(next uint64) uint64 {
 		f := &l.flows[i]
 		kind := i % numKinds
 		for len(f.heap) > 0 && f.heap[0].gen != f.heap[0].sys.timers[kind].gen {
-			f.drop() // Its system was removed or changed.
+			f.drop() // The system of this timer was removed or changed.
 		}
 		if len(f.heap) == 0 {
 			continue
@@ -42,8 +41,8 @@ func (l *Loop[C]) unsettled() bool {
 	return len(l.touched)+len(l.pending)+len(l.changed)+len(l.leaving)+len(l.unplanned) > 0 || l.coming != l.scale
 }
 
-// tickOf returns the first tick at which the time of the ticks, or with perStep that of the fixed
-// steps, has reached at.
+// tickOf returns the first tick at which the time of the ticks or, with perStep, of the fixed steps
+// has reached at.
 func (l *Loop[C]) tickOf(kind int, at time.Duration) uint64 {
 	if kind == perTick {
 		tick := l.timeline.TickFrom(at)

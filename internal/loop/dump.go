@@ -57,8 +57,7 @@ type DumpSystem struct {
 	Cost *DumpCost `json:"cost,omitempty"`
 }
 
-// DumpCost holds the times of a system's calls. The quantiles are right within 12.5 % of
-// themselves.
+// DumpCost holds the times of a system's calls. The error of the quantiles is at most 12.5 %.
 type DumpCost struct {
 	Runs uint64        `json:"runs"`
 	Mean time.Duration `json:"mean_ns"`
@@ -66,16 +65,17 @@ type DumpCost struct {
 	P99  time.Duration `json:"p99_ns"`
 }
 
-// Dump returns the stages with their systems in the order of running, disabled ones included, and
-// last, if there are any, the pending systems. The caller owns the result.
+// Dump returns the stages with their systems in the order of running, including disabled systems.
+// Pending systems are in a last group, if there are any. The caller owns the result.
 func (l *Loop[C]) Dump() []DumpStage {
 	d := l.Dumper()
 	d.Take(MaxSystems)
 	return d.Stages()
 }
 
-// Dumper takes a Dump a few systems at a time, between ticks: ten thousand at once would take the
-// time of a tick. Each system is described as it is when Take reaches it.
+// Dumper makes a Dump in parts of a few systems, between ticks, because a description of ten
+// thousand systems at once would take as long as a tick. Each system is described in its state at
+// the call of Take.
 type Dumper interface {
 	// Take describes up to n more systems, and reports whether any are left. Only the loop's
 	// goroutine may call it.
@@ -92,7 +92,7 @@ type dumper[C any] struct {
 }
 
 // member is a system in a list, for sorting: order holds the positions of the groups around it, the
-// outermost first, and last its own. They do not change as the loop runs.
+// outermost first, and then its own position. They do not change while the loop runs.
 type member struct {
 	order []position
 	DumpSystem
@@ -162,7 +162,7 @@ func (d *dumper[C]) inOrder(dump []DumpSystem, k int) []DumpSystem {
 	return dump
 }
 
-// Dump describes the system at a stage; stage 0 is for a pending one.
+// Dump describes the system at a stage; stage 0 is for a pending system.
 func (s *System[C]) Dump(stage Stage) DumpSystem { return s.loop.dump(s, stage) }
 
 // dump describes a system at a stage, or without one if it is pending.

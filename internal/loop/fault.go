@@ -8,16 +8,17 @@ import (
 // A panic of a system ends the call. A system that panics repeatedly is quarantined: it would cost
 // time in every tick without effect.
 const (
-	// quarantineAfter panics in a row, at one stage, quarantine a system. Two may have one cause
-	// that lasts longer than a tick; after three the next call probably fails as well.
+	// A system is quarantined after quarantineAfter panics in a row at one stage. Two panics may
+	// have one cause that lasts longer than a tick; after three the next call probably fails too.
 	quarantineAfter = 3
 	// firstQuarantine is the length of the first quarantine in ticks, about a second, and
-	// maxQuarantine that of the longest, about a minute: each is twice as long as the one before. A
-	// system that recovers is not stopped for long, and a system that does not costs little.
+	// maxQuarantine the length of the longest, about a minute. Each quarantine is twice as long as
+	// the previous one. A system that recovers is not stopped for long, and a system that does not
+	// costs little.
 	firstQuarantine = 64
 	maxQuarantine   = 4096
-	// calmTicks without a panic, quarantine not counted, end an episode: the next panic is reported
-	// again, and its quarantine is short again.
+	// An episode ends after calmTicks ticks without a panic, outside of quarantines. The next panic
+	// is then reported again, and its quarantine is short again.
 	calmTicks = 600
 )
 
@@ -27,12 +28,13 @@ type fault struct {
 	last    uint64           // Loop.count of the last panic, or of the last release
 	episode bool             // a panic has occurred
 	backoff uint64           // ticks of the last quarantine; 0: none in this episode
-	until   uint64           // Loop.count at which it ends
-	panics  uint64           // since the system was registered
+	until   uint64           // Loop.count at which the quarantine ends
+	panics  uint64           // number of panics since the system was registered
 }
 
 // isolate is deferred by walk: it recovers a panic of the system that the walker has reached, so
-// that only this call is lost. Without a panic the system called Goexit, which closes the loop.
+// that only this call is lost. If there was no panic, the system has called Goexit, which closes
+// the loop.
 func (l *Loop[C]) isolate(list *list[C], done *bool) {
 	if *done {
 		return
@@ -113,7 +115,7 @@ func (l *Loop[C]) panicked(s *System[C], stage Stage, v any) {
 	l.rec.panicked(p)
 }
 
-// quarantine stops a system for a while and returns for how many ticks.
+// quarantine stops a system for a number of ticks, and returns this number.
 func (l *Loop[C]) quarantine(s *System[C]) uint64 {
 	f := &s.fault
 	f.backoff = min(max(firstQuarantine, 2*f.backoff), maxQuarantine)
@@ -124,7 +126,7 @@ func (l *Loop[C]) quarantine(s *System[C]) uint64 {
 }
 
 // release lets systems run again after their quarantine. The count of panics restarts from 0, so
-// that a first failing call, perhaps still for the old reason, does not quarantine them again.
+// that a first panic, perhaps still for the old reason, does not quarantine them again.
 func (l *Loop[C]) release() {
 	if len(l.caught) == 0 {
 		return

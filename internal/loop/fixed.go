@@ -2,13 +2,14 @@ package loop
 
 import "time"
 
-// SetSteps lets each fixed step show the tick of this timeline that runs it, with that tick's game
-// time and scaled time, from the next Step on. It is for the loop of a client: its frame may run
-// the steps of several ticks of its server, ahead of the frame's own time or behind it. Without it,
-// and with the zero Timeline, steps belong to the running tick, as on a server.
+// SetSteps sets a timeline for fixed steps, from the next Step on: each fixed step then shows the
+// tick of this timeline that runs it, with that tick's game time and scaled time. It is for the
+// loop of a client, whose frame may run the steps of several ticks of its server, before or after
+// the frame's own time. Without it, and with the zero Timeline, steps belong to the running tick,
+// as on a server.
 func (l *Loop[C]) SetSteps(t Timeline) { l.steps = t }
 
-// fixed runs FixedUpdate: the Once systems once, then the others in each step.
+// fixed runs FixedUpdate: the Once systems once, and then all other systems in each step.
 func (l *Loop[C]) fixed(in *Input) {
 	if in.FixedSteps <= 0 {
 		return
@@ -30,7 +31,7 @@ func (l *Loop[C]) fixed(in *Input) {
 }
 
 // beginStep writes the state that all calls of a fixed step see. The Once systems, which run before
-// the steps, see that of the first.
+// the steps, see the state of the first step.
 func (l *Loop[C]) beginStep(in *Input, i int) {
 	l.show(moment{in.FixedDelta, l.kinds[perStep].advance(in.FixedDelta)})
 	l.now.FixedStep = in.FirstFixedStep + uint64(i)

@@ -5,15 +5,15 @@ import (
 	"sort"
 )
 
-// Every stage has a list, and FixedUpdate one more: the systems that run once, before its first
-// step. Lists are numbered in the order of running.
+// Every stage has a list of systems. FixedUpdate has another list, of the systems that run once
+// before its first step. Lists are numbered in the order of running.
 const (
 	numLists = NumStages + 1
 	onceList = int(FixedUpdate) - 1
 )
 
-// list returns the number of the stage's list; in FixedUpdate that of the systems that run in every
-// step.
+// list returns the number of the stage's list; in FixedUpdate the number of the list of the systems
+// that run in every step.
 func (s Stage) list() int {
 	if s < FixedUpdate {
 		return int(s) - 1
@@ -67,7 +67,7 @@ func search[C any](part []entry[C], s *System[C], k int) int {
 	return sort.Search(len(part), func(i int) bool { return compare(part[i].sys, s, k) >= 0 })
 }
 
-// size returns how many entries the list has.
+// size returns the number of entries in the list.
 func (x *list[C]) size() int { return len(x.always) + len(x.timed) }
 
 // cut removes systems from the lists. The keys and groups that order them must be unchanged since
@@ -140,7 +140,7 @@ func (l *Loop[C]) put(systems []*System[C]) {
 }
 
 // insert inserts systems, which are in order, into list k. It returns the old positions before
-// which they are inserted.
+// which it inserted them.
 func (x *list[C]) insert(systems []*System[C], k, ids int) (marks []int) {
 	var at [2][]int
 	var fresh [2][]entry[C]

@@ -9,11 +9,11 @@ import (
 )
 
 // MaxSystems limits the systems and groups of a loop, including those that wait for their first
-// tick. A loop that reaches it registers without ever removing; Add then returns an error.
+// tick. A loop that reaches it registers systems without removing any; Add then returns an error.
 const MaxSystems = 1 << 16
 
 // Loop runs systems in stages. Only the goroutine that calls Step may use it; before the first Step
-// it may be another.
+// it may be another goroutine.
 type Loop[C any] struct {
 	// Halt, if set, reports that the loop was given up: no function of the game may be called after
 	// the running one has returned. The clock passed to New, which is read after each call, then
@@ -25,28 +25,28 @@ type Loop[C any] struct {
 	clock func() time.Duration
 	rec   Record
 
-	names   map[string]*System[C] // all that are not removed or leaving
+	names   map[string]*System[C] // all systems that are not removed or leaving
 	systems []*System[C]          // in effect, by id; nil where an id is free
-	free    []int32               // ids
-	pending []*System[C]          // wait for the next Initialization
-	changed []*System[C]          // with changes that wait for it
-	leaving []*System[C]          // that Set has left out
-	touched []*System[C]          // in effect, to be positioned anew
-	shaped  []*System[C]          // that a cycle could run through
+	free    []int32               // free ids
+	pending []*System[C]          // systems that wait for the next Initialization
+	changed []*System[C]          // systems with changes that wait for it
+	leaving []*System[C]          // systems that Set has left out
+	touched []*System[C]          // systems in effect that need a new position
+	shaped  []*System[C]          // systems through which a cycle could run
 	seq     uint64
-	version uint64 // of the registry: counts every change of it
+	version uint64 // of the registry: counts every change of the registry
 	sealed  bool   // Check has passed: an unknown anchor is an error from now on
 
 	// State of a settle.
 	settling []*System[C]    // was pending or changed, and its Ask is running
-	anchored []*System[C]    // in effect, with anchors
+	anchored []*System[C]    // systems in effect with anchors
 	named    map[string]bool // the names of their anchors
-	bound    []*System[C]    // have positions set by anchors
+	bound    []*System[C]    // systems with positions that anchors require
 	rebind   bool            // these positions may have changed
 
 	// State checked before each tick.
 	contexts []*System[C] // that a context may remove
-	caught   []*System[C] // in quarantine
+	caught   []*System[C] // systems in quarantine
 
 	// lists hold the order of the stages. They change only at the start of a tick, before its first
 	// stage, and in Check.
@@ -55,27 +55,27 @@ type Loop[C any] struct {
 	// Time, for periods.
 	timeline  Timeline // zero: time is the sum of deltas
 	steps     Timeline // zero: steps belong to the running tick
-	dropped   uint64   // ticks
-	skipped   uint64   // fixed steps of dropped ticks
+	dropped   uint64   // number of dropped ticks
+	skipped   uint64   // number of fixed steps in dropped ticks
 	flows     [numFlows]flow[C]
 	kinds     [numKinds]scaling
-	scale     Scale        // of the running tick
-	coming    Scale        // of the next tick
-	unplanned []*System[C] // their timers start with the next tick
+	scale     Scale        // scale of the running tick
+	coming    Scale        // scale of the next tick
+	unplanned []*System[C] // systems whose timers start with the next tick
 
 	// The state of the running tick.
 	running bool
-	count   uint64        // ticks run: the clock of quarantines
-	pass    uint64        // stages run: conditions are evaluated once in each
-	mark    time.Duration // the last system boundary
+	count   uint64        // number of ticks that ran: the clock of quarantines
+	pass    uint64        // number of stages that ran: conditions are evaluated once in each
+	mark    time.Duration // time of the last boundary between systems
 	delta   moment        // Now.Delta and ScaledDelta of systems without a period
 	walker
-	err   error // the loop is closed
+	err   error // reason why the loop is closed
 	ended bool
 }
 
 // New returns a loop that passes c to its systems and writes now around their calls. The clock is
-// used for the Record alone.
+// used only for the Record.
 func New[C any](c C, now *Now, clock func() time.Duration) *Loop[C] {
 	l := &Loop[C]{c: c, now: now, clock: clock, names: make(map[string]*System[C]), named: make(map[string]bool), scale: Unscaled, coming: Unscaled}
 	for kind := range l.kinds {
@@ -127,8 +127,8 @@ func (l *Loop[C]) number(s *System[C]) {
 }
 
 // Check resolves anchors and order. The first call, at the end of registration, returns an error
-// with every anchor that is not registered. Outside of a tick it also lets additions take effect,
-// so that Dump shows the next tick; the error may then also come from an Ask that panicked.
+// with every anchor that is not registered. Outside of a tick it also makes additions take effect,
+// so that Dump shows the next tick; the error may then also be the panic of an Ask.
 func (l *Loop[C]) Check() error {
 	if err := l.seal(); err != nil {
 		return err
@@ -163,7 +163,7 @@ func (l *Loop[C]) seal() error {
 // Find returns the system or group with the name, or nil.
 func (l *Loop[C]) Find(name string) *System[C] { return l.names[name] }
 
-// Err returns why the loop is closed, or nil.
+// Err returns the reason why the loop is closed, or nil.
 func (l *Loop[C]) Err() error { return l.err }
 
 // fits returns an error if a description conflicts with the others. The registry already contains
@@ -195,7 +195,7 @@ func inOrder[C any](systems []*System[C]) []*System[C] {
 	return slices.Compact(systems)
 }
 
-// membersOf returns the direct members of a group: those in effect, and those that wait to take
+// membersOf returns the direct members of a group: members in effect, and members that wait to take
 // effect.
 func (l *Loop[C]) membersOf(g *System[C]) []*System[C] {
 	var members []*System[C]

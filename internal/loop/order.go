@@ -32,8 +32,8 @@ func (s *System[C]) key() key {
 	return key{place: place, priority: s.spec.Priority, seq: s.seq}
 }
 
-// position is the sort key of a system or group among those of its group, in one list: its own key,
-// or the position that its anchors require.
+// position is the sort key of a system or group within its group, in one list: its own key, or the
+// position that its anchors require.
 type position struct {
 	key
 	turn int32 // order among equal keys; 0 without anchors
@@ -51,7 +51,7 @@ func (s *System[C]) position(k int) position {
 	return position{key: s.own}
 }
 
-// compare orders two systems in list k. Systems of different groups are ordered as the groups are.
+// compare orders two systems in list k. Systems in different groups have the order of their groups.
 func compare[C any](a, b *System[C], k int) int {
 	if a.group != b.group {
 		a, b = beside(a, b, (*System[C]).inEffect)

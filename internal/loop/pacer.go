@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// DefaultBurst is how many ticks may be due at once. After a stall that many
-// run back to back; five at 60 Hz repair 83 ms, which hides a garbage
-// collection or a slow page, while a burst of many seconds would keep the room
-// behind real time for longer than the stall itself.
+// DefaultBurst is the number of ticks that may be due at once. After a stall this many ticks run
+// without a pause. Five ticks at 60 Hz make up for 83 ms, which hides a garbage collection or a
+// slow page. A burst of many seconds would keep the room behind real time for longer than the stall
+// itself.
 const DefaultBurst = 5
 
 // FirstTick is the number of the first tick.
@@ -17,21 +17,20 @@ const FirstTick = 1
 // Pacer decides which tick runs when. It reads no clock: it is a function of
 // the times that it is given. One goroutine uses it.
 //
-// Real time is cut into slots, slot m beginning m/rate after Start. A tick uses
-// the next slot; when more than Burst slots have begun without a tick, the
-// surplus is dropped at once, and the epoch moves by that many whole slots.
-// Counting slots from Start, rather than adding periods, keeps the n-th slot
-// exact however often ticks were dropped before it.
+// Real time is divided into slots: slot m begins m/rate after Start. A tick uses the next slot. If
+// more than Burst slots have begun without a tick, the surplus is dropped at once, and the epoch
+// moves by this number of slots. Slots are counted from Start and periods are not added up, so the
+// n-th slot is exact even after many dropped ticks.
 type Pacer struct {
 	Timeline Timeline
-	// Burst is how many ticks may be due at once; 0 is DefaultBurst.
+	// Burst is the number of ticks that may be due at once; 0: DefaultBurst.
 	Burst int
 
 	started  bool
-	start    time.Duration // of slot 0
-	executed uint64        // ticks handed out
-	dropped  uint64        // slots given up
-	skipped  uint64        // slots skipped together with their ticks
+	start    time.Duration // start of slot 0
+	executed uint64        // number of ticks returned by Next
+	dropped  uint64        // number of dropped slots
+	skipped  uint64        // number of slots that were skipped together with their ticks
 	slept    uint64        // part of skipped: the slots just before the next tick
 	next     uint64        // number of the next tick
 	epoch    Epoch
@@ -49,12 +48,12 @@ func (p *Pacer) Start(now time.Duration, tick uint64) {
 	}
 }
 
-// Next reports whether a tick is due at now. If one is, the caller must run it: Next counts it as
-// executed, after dropping surplus ticks. If none is, wait is the monotonic time at which the next
-// one will be due.
+// Next reports whether a tick is due at now. If so, the caller must run it: Next drops surplus
+// ticks, and then counts this tick as executed. If not, wait is the monotonic time at which the
+// next tick is due.
 //
-// A tick never begins before its exact time, so whenever none is due,
-// Executed + Dropped + skipped ticks = floor(elapsed * rate) + 1.
+// A tick never begins before its exact time. So if no tick is due, Executed + Dropped + skipped
+// ticks = floor(elapsed * rate) + 1.
 func (p *Pacer) Next(now time.Duration) (in Input, due bool, wait time.Duration) {
 	if !p.started {
 		p.Start(now, FirstTick)
@@ -80,10 +79,10 @@ func (p *Pacer) Next(now time.Duration) (in Input, due bool, wait time.Duration)
 	return in, true, 0
 }
 
-// used returns the number of slots in the past: each had its tick, or was given up.
+// used returns the number of slots in the past: each has had its tick, or was dropped or skipped.
 func (p *Pacer) used() uint64 { return p.executed + p.dropped + p.skipped }
 
-// behind returns how many slots have begun at now without a tick.
+// behind returns the number of slots that have begun at now without a tick.
 func (p *Pacer) behind(now time.Duration) uint64 {
 	begun := p.begun(now)
 	return begun - min(p.used(), begun)
@@ -95,13 +94,13 @@ func (p *Pacer) Due() time.Duration { return p.start + p.slot(p.used(), true) }
 // Coming returns the number of the next tick.
 func (p *Pacer) Coming() uint64 { return p.next }
 
-// Upcoming returns the first tick that is due after now, if no ticks but those due by now are
-// skipped or dropped before it.
+// Upcoming returns the first tick that is due after now, if no ticks are dropped or skipped except
+// those that are due by now.
 func (p *Pacer) Upcoming(now time.Duration) uint64 { return p.next + p.behind(now) }
 
-// SkipTo skips the ticks before a tick, because they would have no work: their numbers and their
-// slots pass, and the epoch is unchanged, so that tick n is due at the same time as without it. The
-// input of the next tick contains their number.
+// SkipTo skips the ticks before a tick, because they would have no work. Their numbers and slots
+// are counted and the epoch is unchanged, so that each later tick is due at the same time as
+// without SkipTo. The input of the next tick contains the number of skipped ticks.
 func (p *Pacer) SkipTo(tick uint64) {
 	n := tick - min(p.next, tick)
 	p.next += n
@@ -112,10 +111,10 @@ func (p *Pacer) SkipTo(tick uint64) {
 // Epoch returns the current epoch. It moves only when ticks are dropped.
 func (p *Pacer) Epoch() Epoch { return p.epoch }
 
-// Executed returns the number of ticks handed out since Start.
+// Executed returns the number of ticks that Next has returned since Start.
 func (p *Pacer) Executed() uint64 { return p.executed }
 
-// Dropped returns the number of ticks given up since Start.
+// Dropped returns the number of dropped ticks since Start.
 func (p *Pacer) Dropped() uint64 { return p.dropped }
 
 func (p *Pacer) burst() uint64 {
@@ -135,9 +134,9 @@ func (p *Pacer) begun(now time.Duration) uint64 {
 	return m + 1
 }
 
-// slot returns the beginning of slot m, measured from Start. The exact time is mostly no whole
-// nanosecond: rounded up it is the first instant at which the slot has begun, rounded down it
-// equals the result of Timeline.GameTime.
+// slot returns the beginning of slot m, measured from Start. The exact time is usually not a whole
+// nanosecond. Rounded up, it is the first instant at which the slot has begun; rounded down, it is
+// equal to the result of Timeline.GameTime.
 func (p *Pacer) slot(m uint64, roundUp bool) time.Duration {
 	r := p.Timeline.Rate
 	ns, rem := mulDiv(m, r.Den*second, r.Num)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Systems of FixedUpdate measure periods in fixed steps, all others in ticks. A system that is in
+// Systems of FixedUpdate measure periods in fixed steps, all others in ticks. A system that runs in
 // both has two timers.
 const (
 	perTick = iota
@@ -21,8 +21,8 @@ func kindOf(stage Stage) int {
 	return perTick
 }
 
-// The passes of ticks and those of fixed steps each have two clocks, game time and scaled time, so
-// there are four flows of time in which periods are measured.
+// The passes of ticks and the passes of fixed steps each have two clocks, game time and scaled
+// time. So periods are measured in one of four flows of time.
 const (
 	game = iota
 	scaled
@@ -37,16 +37,16 @@ func flowOf(kind, clock int) int { return kind + numKinds*clock }
 type flow[C any] struct {
 	flowTime
 	heap   []waiting[C] // a binary heap, the earliest first
-	pushed int          // since the last sweep
+	pushed int          // timers pushed since the last sweep
 	swept  int          // timers left by the last sweep
 }
 
-// waiting is a timer in a heap. It contains the time, so that checking whether a timer is due, or
-// sifting, reads no system.
+// waiting is a timer in a heap. It contains the time, so that the code can check or move a timer
+// without reading the system.
 type waiting[C any] struct {
 	at  time.Duration
 	sys *System[C]
-	gen uint32 // equals timer.gen, or the timer was planned again
+	gen uint32 // if it differs from timer.gen, the timer was planned again
 }
 
 // timer is the state of a system with a period in one kind of pass.
@@ -57,11 +57,11 @@ type timer struct {
 	gen     uint32 // counts the plans: only the newest entry in the heap is valid
 	period  time.Duration
 	catchUp int
-	at      time.Duration // when it is due next
-	ran     moment        // when it ran last
+	at      time.Duration // time at which it is next due
+	ran     moment        // time of the last run
 	fresh   bool          // it has never run
-	calls   int           // in this pass
-	turn    uint64        // the pass that delta belongs to
+	calls   int           // number of calls in this pass
+	turn    uint64        // the pass to which delta belongs
 	delta   moment
 }
 
@@ -73,8 +73,8 @@ func (m moment) minus(o moment) moment { return moment{m[game] - o[game], m[scal
 
 // timing records whether a system's timers were planned, and whether they are queued to be planned.
 type timing struct {
-	planned bool // planned before: the system has been in effect
-	queued  bool // it is in unplanned
+	planned bool // timers were planned before: the system has been in effect
+	queued  bool // the system is in unplanned
 }
 
 // pass advances the time to now, at the start of a tick or a fixed step.
@@ -83,7 +83,7 @@ func (c *flowTime) pass(now time.Duration) {
 	c.turn++
 }
 
-// account records that a system runs and shows it the time since its last run, which is the same in
+// account records that a system runs, and sets the time since its last run, which is the same in
 // all stages of the pass. Each catch-up call covers one period of its own clock; the time that has
 // passed on the other clock belongs to the first call.
 func (l *Loop[C]) account(t *timer, kind int, first bool) {
@@ -113,8 +113,8 @@ func (l *Loop[C]) moment(kind int) moment {
 	return moment{l.flows[kind].now, l.flows[flowOf(kind, scaled)].now}
 }
 
-// passed returns the game time and scaled time that had passed before the running tick. Its fixed
-// steps have not run, and its own length belongs to the systems that run in it.
+// passed returns the game time and scaled time that had passed before the running tick. The fixed
+// steps of that tick have not run, and its length belongs to the systems that run in it.
 func (l *Loop[C]) passed(kind int) moment {
 	if kind == perStep {
 		return l.moment(perStep)
@@ -122,8 +122,8 @@ func (l *Loop[C]) passed(kind int) moment {
 	return moment{l.flows[perTick].done, l.flows[flowOf(perTick, scaled)].done}
 }
 
-// missable returns how many of n due calls that are not made count as missed: all n with CatchUp,
-// otherwise none.
+// missable returns the number of calls that count as missed if n due calls are not made: n with
+// CatchUp, and otherwise 0.
 func (t *timer) missable(n int) int {
 	if t.catchUp == 0 {
 		return 0
@@ -132,8 +132,8 @@ func (t *timer) missable(n int) int {
 }
 
 // collect finds the systems due in the pass that begins and puts them into the lists of their
-// stages, in order. It costs the number of due systems times the depth of the heap, for any number
-// of waiting ones.
+// stages, in order. Its cost is the number of due systems times the depth of the heap, and does not
+// depend otherwise on the number of waiting systems.
 func (l *Loop[C]) collect(kind int) {
 	var stages stageSet
 	for clock := range numClocks {
@@ -146,7 +146,7 @@ func (l *Loop[C]) collect(kind int) {
 			}
 			stages |= l.expire(s, kind)
 			f.heap[0].at = s.timers[kind].at
-			if s.timers[kind].gap { // It remains due until it has run.
+			if s.timers[kind].gap { // A timer with a gap remains due until it has run.
 				f.heap[0].at = max(f.heap[0].at, later(f.now, 1))
 			}
 			sift(f.heap, 0)
@@ -159,13 +159,13 @@ func (l *Loop[C]) collect(kind int) {
 	}
 }
 
-// expire plans the calls of a due system, and its next due time. Periods keep their phase: late or
-// early by a part of a tick does not accumulate.
+// expire plans the calls of a due system, and its next due time. Periods keep their phase, so that
+// delays of a part of a tick do not accumulate.
 func (l *Loop[C]) expire(s *System[C], kind int) (stages stageSet) {
 	t := &s.timers[kind]
 	now := l.flows[flowOf(kind, t.clock)].now
 	if t.at > now {
-		return 0 // It has run since it was put into the heap.
+		return 0 // The system has run since this timer was put into the heap.
 	}
 	if t.fresh && t.catchUp == 0 {
 		t.at = now
@@ -201,7 +201,7 @@ func (l *Loop[C]) expire(s *System[C], kind int) (stages stageSet) {
 // never is the end of time, after 292 years.
 const never = time.Duration(math.MaxInt64)
 
-// later adds and saturates.
+// later returns at + d, or never if the sum overflows.
 func later(at, d time.Duration) time.Duration {
 	if at > never-d {
 		return never
@@ -229,8 +229,8 @@ func sift[C any](heap []waiting[C], i int) {
 	heap[i] = x
 }
 
-// queue adds the system to unplanned: its timers are planned when the next tick begins, because a
-// system settled before the first tick has no time yet.
+// queue adds the system to unplanned: its timers are planned when the next tick begins, because
+// before the first tick there is no time yet.
 func (l *Loop[C]) queue(s *System[C]) {
 	if !s.timing.queued {
 		s.timing.queued = true
@@ -260,7 +260,7 @@ func (f *flow[C]) push(w waiting[C]) {
 }
 
 // sweep rebuilds the heap without outdated timers. It waits until the heap may have doubled, so
-// that it costs no more than the pushes.
+// that its cost is at most that of the pushes.
 func (f *flow[C]) sweep(kind int) {
 	if f.pushed <= f.swept {
 		return
@@ -304,8 +304,8 @@ func (s *System[C]) unplan() {
 	}
 }
 
-// plan sets the timers of a system that has taken effect or was changed. A system that ran before
-// keeps the time that has passed since, except the time in which it was disabled.
+// plan sets the timers of a system that has taken effect or was changed. A system that has run
+// before keeps the time since its last run, except the time in which it was disabled.
 func (l *Loop[C]) plan(s *System[C]) {
 	l.resume(s)
 	old := s.timers
@@ -317,7 +317,7 @@ func (l *Loop[C]) plan(s *System[C]) {
 	}
 }
 
-// timer computes a system's new timer from its timers before.
+// timer computes a system's new timer from its previous timers.
 func (l *Loop[C]) timer(s *System[C], kind int, before *[numKinds]timer) timer {
 	t := timer{gen: before[kind].gen + 1, on: s.spec.Periodic && s.inKind(kind), gap: s.spec.Gap, period: s.spec.Period, catchUp: s.spec.CatchUp}
 	if s.spec.Scaled {
@@ -327,12 +327,12 @@ func (l *Loop[C]) timer(s *System[C], kind int, before *[numKinds]timer) timer {
 		return t
 	}
 	now, passed, other := l.moment(kind)[t.clock], l.passed(kind), &before[1-kind]
-	var since time.Duration // when the current period began
+	var since time.Duration // start of the current period
 	switch old := &before[kind]; {
 	case old.on:
 		t.ran, t.fresh, t.turn, t.delta = old.ran, old.fresh, old.turn, old.delta
 		since = old.since(t.clock)
-	case other.on: // It has moved between FixedUpdate and the other stages.
+	case other.on: // The system has moved between FixedUpdate and the other stages.
 		moved := passed.minus(l.passed(1 - kind))
 		t.ran, t.fresh = other.ran.plus(moved), other.fresh
 		since = other.since(t.clock) + moved[t.clock]
@@ -346,13 +346,13 @@ func (l *Loop[C]) timer(s *System[C], kind int, before *[numKinds]timer) timer {
 	}
 	if t.period > 0 {
 		if t.at = later(since, t.period); t.at <= passed[t.clock] {
-			t.at = now // Overdue: it is due in this very tick.
+			t.at = now // An overdue timer is due in this tick.
 		}
 	}
 	return t
 }
 
-// since returns when the timer's current period began, by one of the two clocks.
+// since returns the start of the timer's current period, by one of the two clocks.
 func (t *timer) since(clock int) time.Duration {
 	if t.period == 0 || t.clock != clock {
 		return t.ran[clock]
@@ -360,8 +360,8 @@ func (t *timer) since(clock int) time.Duration {
 	return t.at - t.period
 }
 
-// resume moves the timers of a system that was disabled, or remains so, by the time in which it
-// was disabled: for the system that time has not passed.
+// resume moves the timers of a system that is or was disabled by the time in which it was disabled,
+// because that time does not count for the system.
 func (l *Loop[C]) resume(s *System[C]) {
 	if s.disabledAt == nil {
 		return
@@ -375,8 +375,8 @@ func (l *Loop[C]) resume(s *System[C]) {
 	s.disabledAt = nil
 }
 
-// inKind reports whether the system runs in FixedUpdate, with perStep, or in any other stage, with
-// perTick.
+// inKind reports, with perStep, whether the system runs in FixedUpdate and, with perTick, whether
+// it runs in any other stage.
 func (s *System[C]) inKind(kind int) bool {
 	for _, stage := range Stages() {
 		if kindOf(stage) == kind && s.in(stage) {

@@ -3,9 +3,9 @@ package loop
 import "time"
 
 // Preview returns the stages as Dump would if the tree were in effect, without figures of past
-// runs. A system is listed at the stages for which its Ask has returned a function, and at those
-// that it names but with an Ask that has not run yet. A system that names no stages and with an Ask
-// that has not run is in the last group, and so is a system that Set would refuse.
+// runs. A system is listed at the stages for which its Ask has returned a function. If its Ask has
+// not run yet, it is listed at the stages of its Spec, or in the last group if the Spec names no
+// stages. A system that Set would reject is in the last group too.
 func (l *Loop[C]) Preview(t Tree[C]) []DumpStage {
 	shown := New(l.c, new(Now), func() time.Duration { return 0 })
 	var waiting []DumpSystem
@@ -40,7 +40,7 @@ func (it *Item[C]) stages() (at stageSet, known bool) {
 	switch {
 	case it.Spec.IsGroup:
 		return 0, true
-	case it.Spec.BuiltIn != "": // Its Ask is not the game's code.
+	case it.Spec.BuiltIn != "": // The Ask of a built-in is not the game's code.
 		for _, stage := range Stages() {
 			if it.Spec.Ask(stage) != nil {
 				at |= stage.bit()

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Table prints the systems of each stage in the order of running, a line for each. For a running
-// server it includes the cost and the state.
+// Table returns a text with one line for each system, by stage and in the order of running. For a
+// running server it includes the cost and the state.
 func Table(stages []DumpStage, running bool) string {
 	var w strings.Builder
 	t := tabwriter.NewWriter(&w, 0, 0, 2, ' ', 0)
@@ -23,7 +23,7 @@ func Table(stages []DumpStage, running bool) string {
 		if stage.Stage == 0 {
 			name = "not placed yet"
 		}
-		// A line without tabs would end the columns.
+		// The tabs keep the columns aligned: a line without tabs would end them.
 		fmt.Fprintln(t, name+strings.Repeat("\t", strings.Count(head, "\t")))
 		for i := range stage.Systems {
 			s := &stage.Systems[i]
@@ -38,7 +38,7 @@ func Table(stages []DumpStage, running bool) string {
 	return trimLines(w.String())
 }
 
-// trimLines removes the trailing blanks that a table leaves.
+// trimLines removes trailing blanks from the lines of a table.
 func trimLines(text string) string {
 	var w strings.Builder
 	for line := range strings.Lines(text) {
@@ -73,7 +73,7 @@ func (s *DumpSystem) Every() string {
 	return said
 }
 
-// order returns the anchors of a system, and whether it has a condition or is disabled, in words.
+// order returns the anchors of a system, and whether it has a condition or is disabled, as a text.
 func (s *DumpSystem) order() string {
 	var said []string
 	if len(s.Before) > 0 {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// MaxPanics limits Record.Panics: each holds a stack trace of some kilobytes, and a system that
-// panics in every one of many fixed steps repeats the same one. Further panics are counted in
+// MaxPanics limits Record.Panics: each has a stack trace of some kilobytes, and a system that
+// panics in each of many fixed steps repeats the same trace. Further panics are counted in
 // Record.MorePanics.
 const MaxPanics = 64
 
@@ -25,14 +25,14 @@ type Record struct {
 	// Systems has one row per stage and system in the order of running, including systems that did
 	// not run in this tick (Runs is 0).
 	Systems []SystemCost
-	// Panics were isolated during the tick, at most MaxPanics.
+	// Panics are the panics that were isolated during the tick, at most MaxPanics.
 	Panics []Panic
-	// MorePanics is the number of panics beyond MaxPanics.
+	// MorePanics is the number of further panics.
 	MorePanics int
 	// Released names the systems with a quarantine that ended with this tick.
 	Released []string
-	// Cancelled names the systems that a context has removed with this tick: an outside fact that
-	// is no part of the Input.
+	// Cancelled names the systems that a context has removed with this tick. This is an outside
+	// fact that is not part of the Input.
 	Cancelled []string
 }
 
@@ -44,8 +44,8 @@ type SystemCost struct {
 	// Runs is the number of calls: more than one only in FixedUpdate, and of a
 	// system that catches up.
 	Runs int
-	// Missed is the number of due calls that will never be made: a system catches up on a limited
-	// number in a tick, and on none in quarantine.
+	// Missed is the number of due calls that will never be made: a system catches up only a limited
+	// number of calls in a tick, and none in quarantine.
 	Missed int
 }
 
@@ -56,11 +56,11 @@ type Panic struct {
 	Stage Stage
 	Value any
 	// First is true if the system has not panicked for a long time, and always for a panic in Ask,
-	// of a critical system or of a built-in. Only then there is a Stack: repeated panics have the
-	// same one.
+	// of a critical system or of a built-in. Only then the panic has a Stack, because repeated
+	// panics have the same stack.
 	First bool
 	Stack []byte
-	// Quarantine is for how many ticks the system is stopped; 0 if it is not.
+	// Quarantine is the number of ticks for which the system is stopped; 0: it is not stopped.
 	Quarantine uint64
 }
 
@@ -90,7 +90,7 @@ func (r *Record) begin(in *Input) {
 	for i := range r.Systems {
 		r.Systems[i].Cost, r.Systems[i].Runs, r.Systems[i].Missed = 0, 0, 0
 	}
-	clear(r.Panics) // the stacks are garbage from now on
+	clear(r.Panics) // release the stacks
 	r.Panics = r.Panics[:0]
 	r.MorePanics = 0
 	r.Released, r.Cancelled = r.Released[:0], r.Cancelled[:0]

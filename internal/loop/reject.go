@@ -1,9 +1,9 @@
 package loop
 
 // Reject ends the phase in which an anchor may be unknown, as the first Check does, but removes
-// each system with an unknown anchor and passes its error to fn, so that the owner continues with
-// the others. OnRemove is not called, because a rejected system never ran. After the first Check it
-// has no effect.
+// each system with an unknown anchor and passes its error to fn, so that the owner can continue
+// with all other systems. OnRemove is not called, because a rejected system never ran. After the
+// first Check it has no effect.
 func (l *Loop[C]) Reject(fn func(err error)) {
 	for l.seal() != nil { // Again, because a system anchored to a rejected one is misplaced too.
 		for _, s := range l.pending {
@@ -20,5 +20,5 @@ func (l *Loop[C]) Reject(fn func(err error)) {
 	}
 }
 
-// Err returns why Reject has removed the system, or nil.
+// Err returns the reason why Reject has removed the system, or nil.
 func (s *System[C]) Err() error { return s.err }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Clock is the time source of Run. Internal/clock has implementations.
+// Clock is the time source of Run. Package internal/clock has implementations.
 type Clock interface {
 	// Now returns the monotonic time.
 	Now() time.Duration
@@ -15,16 +15,15 @@ type Clock interface {
 	WaitUntil(ctx context.Context, at time.Duration) error
 }
 
-// Schedule decides which tick runs when: see Pacer.
+// Schedule decides when each tick runs: see Pacer.
 type Schedule interface {
-	// Next reports whether a tick is due at now, which the caller then runs. If none is, wait is
-	// the time of the next call.
+	// Next reports whether a tick is due at now. If so, the caller runs it with the input in. If
+	// not, wait is the monotonic time at which to call Next again.
 	Next(now time.Duration) (in Input, due bool, wait time.Duration)
 }
 
-// Run calls step for every tick for which p reports that it is due, and waits in between. It
-// returns nil when ctx ended, which it checks between ticks only, or the first error of step or of
-// the clock.
+// Run calls step for every tick that is due by p, and waits in between. It returns nil when ctx has
+// ended, which it checks only between ticks, or the first error of step or of the clock.
 func Run(ctx context.Context, c Clock, p Schedule, step func(Input) error) error {
 	for ctx.Err() == nil {
 		in, due, wait := p.Next(c.Now())

@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	// MaxScale limits the ratio of scaled time to game time: with more, systems that catch up would
-	// only give up calls.
+	// MaxScale limits the ratio of scaled time to game time: at a higher ratio, systems that catch
+	// up would only drop calls.
 	MaxScale = 16
 	// MaxScaleDen limits the denominator of a Scale. A millionth is finer than any game can show,
 	// and many changes of scale remain exact: see Scale.
 	MaxScaleDen = 1_000_000
 )
 
-// Scale maps a time to one that runs Num/Den times as fast, in a straight line:
+// Scale maps a time to a time that runs Num/Den times as fast, in a straight line:
 //
 //	At(t) = ⌊To + Frac/2⁶⁴ + (t − From) · Num/Den⌋ ns, and ⌊To⌋ up to From
 //
@@ -60,7 +60,7 @@ func (s Scale) At(t time.Duration) time.Duration {
 // at returns the scaled time with its fraction.
 func (s Scale) at(t time.Duration) (time.Duration, uint64) {
 	past := max(t-s.From, 0)
-	if s.Num == s.Den { // Nearly always, and without a division.
+	if s.Num == s.Den { // This is nearly always the case, and needs no division.
 		return later(s.To, past), s.Frac
 	}
 	ns, rem := mulDiv(uint64(past), s.Num, s.Den)
@@ -89,20 +89,21 @@ func (s Scale) Until(at time.Duration) time.Duration {
 	if to == never {
 		return never
 	}
-	less := clampDuration(1 + s.Den/s.Num) // the maximal error of to
+	less := clampDuration(1 + s.Den/s.Num) // the largest error of to
 	from := max(s.From, to-less)
 	return from + time.Duration(sort.Search(int(to-from), func(i int) bool { return s.At(from+time.Duration(i)) >= at }))
 }
 
-// turned returns the Scale that continues from t at another speed.
+// turned returns the Scale that continues at t with another speed.
 func (s Scale) turned(t time.Duration, num, den uint64) Scale {
 	to, frac := s.at(t)
 	return Scale{Num: num, Den: den, From: t, To: to, Frac: frac}
 }
 
-// Rescale lets scaled time run num/den times as fast as game time, from the end of the current or
-// last tick on, so that all systems of a tick see one speed. It returns the line that begins there.
-// The last call of a tick wins. Num and den must pass CheckScale.
+// Rescale makes scaled time run num/den times as fast as game time, from the end of the current or
+// last tick on, so that all systems of a tick see the same speed. It returns the line that begins
+// there. If it is called several times in a tick, the last call applies. num and den must pass
+// CheckScale.
 func (l *Loop[C]) Rescale(num, den uint64) Scale {
 	a, b := num, den
 	for b > 0 {
@@ -116,8 +117,8 @@ func (l *Loop[C]) Rescale(num, den uint64) Scale {
 	return l.coming
 }
 
-// SetScale sets a line that another loop has returned from Rescale, from the next Step on: that of
-// a server, for instance. Periods and deltas continue without a jump.
+// SetScale sets, from the next Step on, a line that Rescale of another loop has returned, such as
+// the loop of a server. Periods and deltas continue without a jump.
 func (l *Loop[C]) SetScale(s Scale) { l.coming = s }
 
 // Scale returns the line of the next tick.
@@ -138,8 +139,8 @@ func (l *Loop[C]) beginScale() {
 
 // scaling scales the time of one kind of pass.
 type scaling struct {
-	flow Scale // of its flow
-	even Scale // of sum
+	flow Scale // line of the flow
+	even Scale // line of sum
 	sum  time.Duration
 	done time.Duration // even.At(sum)
 }

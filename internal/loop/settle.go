@@ -61,8 +61,8 @@ func (l *Loop[C]) ask(s *System[C], stage Stage) {
 	finished = true
 }
 
-// asked is deferred around Ask. It records a panic, which counts towards no quarantine, because a
-// later call of the system need not fail. It closes the loop for a critical system, and after
+// asked is deferred around Ask. It records a panic, which does not count for a quarantine, because
+// later calls of the system may succeed. It closes the loop for a critical system, and after
 // Goexit.
 func (l *Loop[C]) asked(s *System[C], stage Stage, finished *bool) {
 	if *finished {
@@ -90,7 +90,7 @@ func (l *Loop[C]) reshape() {
 	}
 }
 
-// touch lets the next settle compute the position of a system anew.
+// touch makes the next settle compute the position of a system again.
 func (l *Loop[C]) touch(s *System[C]) {
 	if !s.touched {
 		s.touched = true
@@ -101,7 +101,7 @@ func (l *Loop[C]) touch(s *System[C]) {
 // replace removes touched systems from the lists and inserts them at their new positions. Its cost
 // is proportional to the touched systems; the others only move in memory.
 func (l *Loop[C]) replace() {
-	for i := 0; i < len(l.touched); i++ { // A group is touched with all its members.
+	for i := 0; i < len(l.touched); i++ { // If a group is touched, all its members are touched too.
 		for _, s := range l.touched[i].inside {
 			l.touch(s)
 		}
@@ -128,8 +128,8 @@ func (l *Loop[C]) replace() {
 	l.touched = l.touched[:0]
 }
 
-// leave subtracts a system from the member counts of its groups and clears the set of its lists.
-// Its id and its group remain.
+// leave subtracts a system from the member counts of its groups and clears the set of its lists. It
+// keeps its id and its group.
 func (l *Loop[C]) leave(s *System[C]) {
 	l.tally(s, -1)
 	s.member = 0
@@ -245,8 +245,8 @@ func (s *System[C]) places() (x listSet) {
 	return x
 }
 
-// conditional reports whether the system may be skipped in single passes: by a condition, or by the
-// quarantine of a group with a panicking condition.
+// conditional reports whether the system may be skipped in single passes: because of a condition,
+// or because of the quarantine of a group whose condition panics.
 func (s *System[C]) conditional() bool {
 	for at := s; at != nil; at = at.group {
 		if at.cond.ask != nil {

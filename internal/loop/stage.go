@@ -72,7 +72,7 @@ const allStages stageSet = (1<<(NumStages+1) - 1) &^ 1
 // has reports whether s is in the set.
 func (x stageSet) has(s Stage) bool { return x&s.bit() != 0 }
 
-// setOf returns the set of some stages; of all if none is given.
+// setOf returns the set of some stages; or of all stages if none is given.
 func setOf(stages []Stage) stageSet {
 	if len(stages) == 0 {
 		return allStages

@@ -12,13 +12,13 @@ type walker struct {
 	next  int   // the index of the next entry of due
 	until int32 // pos of that entry: entries of always before it run first
 	timed bool  // the running system is one of due
-	left  int   // remaining calls of it in this pass
+	left  int   // remaining calls of that system in this pass
 }
 
-// Step runs one tick: synchronous and without a wait. The Record belongs to the loop and is valid
-// until the next Step. The error is that of a Critical system, or names the system that ended its
-// goroutine; the loop is then closed and returns it forever. Before the first tick, the error names
-// the unknown anchors.
+// Step runs one tick, synchronously and without waiting. The Record belongs to the loop and is
+// valid until the next Step. The error is the error of a Critical system, or names the system that
+// ended its goroutine; the loop is then closed, and each later Step returns the same error. Before
+// the first tick, the error names the unknown anchors.
 func (l *Loop[C]) Step(in Input) (*Record, error) {
 	if l.running {
 		panic("loop: Step called from within a system: the tick that runs must return first")
@@ -124,7 +124,7 @@ func (l *Loop[C]) stage(stage Stage, list *list[C]) {
 	list.due = list.due[:0]
 }
 
-// dueAt returns the pos of the n-th due entry, or a value beyond all.
+// dueAt returns the pos of the n-th due entry, or a value above all positions.
 func (x *list[C]) dueAt(n int) int32 {
 	if n >= len(x.due) {
 		return math.MaxInt32
@@ -134,7 +134,7 @@ func (x *list[C]) dueAt(n int) int32 {
 
 // walk calls the systems of the list from the walker on and reports whether it has reached the end.
 // A panic ends it early, with the walker after the system that panicked, so that one deferred call
-// serves the whole list.
+// suffices for the whole list.
 func (l *Loop[C]) walk(stage Stage, list *list[C]) (done bool) {
 	defer l.isolate(list, &done)
 	if l.timed {
@@ -229,8 +229,8 @@ func (l *Loop[C]) row(list *list[C], e *entry[C]) *SystemCost {
 	return &l.rec.Systems[list.base+int(e.pos)]
 }
 
-// charge counts a call of a system and its time since the last boundary: one clock read is the end
-// of this system and the start of the next.
+// charge counts a call of a system, and the time since the last boundary. It reads the clock once,
+// for the end of this system and the start of the next.
 func (l *Loop[C]) charge(e *entry[C], row *SystemCost) {
 	now := l.clock()
 	d := now - l.mark
@@ -240,19 +240,20 @@ func (l *Loop[C]) charge(e *entry[C], row *SystemCost) {
 	l.mark = now
 }
 
-// condition is the RunIf of a system or group in effect, evaluated at most once in every pass.
+// condition is the RunIf of a system or group in effect, which is evaluated at most once in each
+// pass.
 type condition[C any] struct {
 	ask  func(C) bool
-	pass uint64 // in which it was evaluated
+	pass uint64 // pass in which it was evaluated
 	open bool
 }
 
-// open reports whether the conditions of the system and of the groups around it let it run: the
-// outer ones are evaluated first, and none after the first false.
+// open reports whether the conditions of the system and of the groups around it are true. Outer
+// conditions are evaluated first, and no condition is evaluated after the first that is false.
 func (l *Loop[C]) open(s *System[C]) bool {
 	if s.cond.pass != l.pass {
 		s.cond.pass = l.pass
-		s.cond.open = false // Also if the condition panics.
+		s.cond.open = false // It remains false if the condition panics.
 		s.cond.open = (s.group == nil || l.open(s.group)) && l.met(s)
 	}
 	return s.cond.open
@@ -275,28 +276,27 @@ func (l *Loop[C]) met(s *System[C]) (yes bool) {
 		}
 	})
 	if !yes {
-		l.mark = l.clock() // Its time counts for the stage alone.
+		l.mark = l.clock() // The time of a condition counts only for the stage.
 	}
 	return yes
 }
 
 func (l *Loop[C]) halted() bool { return l.Halt != nil && l.Halt() }
 
-// tickPasses and stepPasses advance the time of periods. With a timeline it is the time of the
-// ticks that ran and of those that were dropped, so it is exact; without one it is the sum of the
-// deltas.
+// tickPasses and stepPasses advance the time of periods. With a timeline it is the time of all
+// ticks, including dropped ticks, so it is exact. Without a timeline it is the sum of the deltas.
 func (l *Loop[C]) tickPasses(in *Input) {
 	now := l.flows[perTick].now + in.Delta
 	if l.timeline.Rate.Num != 0 {
-		if l.count == 1 { // The first tick of a loop need not be that of its room.
+		if l.count == 1 { // The first tick of a loop need not be the first tick of its room.
 			l.move(perTick, l.timeline.GameTime(max(in.Tick, 1)-1))
 			l.move(perStep, l.stepTime(max(in.FirstFixedStep, 1)-1))
 		}
 		l.dropped += in.Dropped
 		now = l.timeline.GameTime(in.Tick + l.dropped)
 		if in.Dropped > 0 && in.Tick > 0 {
-			// The steps that the dropped ticks would have had. Never fewer than before, in spite of
-			// rounding: time never decreases.
+			// These are the steps that the dropped ticks would have had. The number never decreases
+			// because of rounding, since time never decreases.
 			before := in.Tick - 1
 			l.skipped = max(l.skipped, l.timeline.FixedSteps(before+l.dropped)-l.timeline.FixedSteps(before))
 		}
@@ -318,13 +318,13 @@ func (l *Loop[C]) move(kind int, now time.Duration) {
 	l.flows[flowOf(kind, scaled)].pass(l.kinds[kind].flow.At(now))
 }
 
-// stepTime returns the time of a fixed step, with the steps of dropped ticks included.
+// stepTime returns the time of a fixed step, including the steps of dropped ticks.
 func (l *Loop[C]) stepTime(step uint64) time.Duration {
 	return Timeline{Rate: l.timeline.Fixed}.GameTime(step + l.skipped)
 }
 
-// Follow lets periods count the ticks of a timeline, the dropped ones too,
-// instead of adding up deltas. Call it before the first Step.
+// Follow makes periods use the ticks of a timeline, including dropped ticks, in place of the sum of
+// deltas. Call it before the first Step.
 func (l *Loop[C]) Follow(t Timeline) { l.timeline = t }
 
 // guard calls a function of the game that is not a system's function, and recovers its panic.
@@ -339,5 +339,5 @@ func (l *Loop[C]) guard(s *System[C], fn func()) {
 type flowTime struct {
 	now  time.Duration
 	done time.Duration // the time up to which a system without a period has run
-	turn uint64        // ticks, or steps
+	turn uint64        // number of ticks or steps
 }

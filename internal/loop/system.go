@@ -14,9 +14,9 @@ type Place uint8
 const (
 	// Body is for game systems.
 	Body Place = iota
-	// Head is for built-ins that run first: the poll, the RPC drain.
+	// Head is for built-ins that run first: the poll and the RPC drain.
 	Head
-	// Tail is for built-ins that run last: the snapshot, the flush.
+	// Tail is for built-ins that run last: the snapshot and the flush.
 	Tail
 )
 
@@ -47,7 +47,7 @@ func (p *Place) UnmarshalText(text []byte) error {
 	return fmt.Errorf("%q is no place", text)
 }
 
-// The usual priorities. Any int is one; lower runs first.
+// The usual priorities. Any int is valid; lower priorities run first.
 const (
 	First  = -2
 	Early  = -1
@@ -56,36 +56,37 @@ const (
 	Last   = 2
 )
 
-// MaxCatchUp limits Spec.CatchUp. More calls in one tick would make a late loop later still.
+// MaxCatchUp limits Spec.CatchUp. More calls in one tick would delay a late loop even more.
 const MaxCatchUp = 1000
 
-// Spec describes a system, or a group of them.
+// Spec describes a system, or a group of systems.
 type Spec[C any] struct {
-	// Name is unique in the loop: ordering anchor, metric label, dump line.
+	// Name is unique in the loop. It is the system's anchor for ordering, its metric label and its
+	// name in dumps.
 	Name string
 	// Ask returns the function to run at a stage. It is called for each stage when the system takes
 	// effect and when Change gives it other stages. Nil means that the system does not run there,
 	// which costs no time.
 	Ask func(Stage) func(C)
-	// Stages are the stages for which Ask is called; none means all.
+	// Stages are the stages for which Ask is called; an empty list means all.
 	Stages []Stage
 	// IsGroup makes this a group: it has no Ask and runs no function, but is ordered as a whole,
 	// with its members in their own order inside.
 	IsGroup bool
-	// Group is the name of the group that the system, or group, belongs to.
+	// Group is the name of the group in which the system, or group, is.
 	Group string
 	// Place is Body for game systems.
 	Place Place
 	// Before and After name systems and groups that must run later, or earlier, in every stage that
-	// both are in. An anchor in another group orders the groups: their members remain together. An
-	// anchor that is removed later no longer applies, and applies again when its name is registered
+	// both are in. An anchor in another group orders the groups: their members remain together. If
+	// the named system is removed later, the anchor no longer applies, until the name is registered
 	// again.
 	Before, After []string
-	// Priority orders systems within one group and place; lower runs first.
+	// Priority orders systems within one group and place; lower priorities run first.
 	Priority int
 	// Periodic makes the system run once Period has passed, and in every pass if Period is 0; its
-	// Delta is then the time since its last run. With CatchUp it runs up to that many times in a
-	// pass instead, each with Period as Delta.
+	// Delta is then the time since its last run. With CatchUp it runs once for each period that has
+	// passed, up to CatchUp times in a pass, each time with Period as Delta.
 	Periodic bool
 	Period   time.Duration
 	CatchUp  int
@@ -102,12 +103,12 @@ type Spec[C any] struct {
 	// Once makes the system run in FixedUpdate once per tick, before the first step and only if
 	// there is one, hence before every system that runs per step. At other stages it has no effect.
 	Once bool
-	// Critical closes the loop with an error when the system panics, instead of
-	// isolating the panic.
+	// Critical closes the loop with an error when the system panics. Without it the panic is
+	// isolated.
 	Critical bool
-	// BuiltIn describes, as the rest of a sentence, the effect of removing the system. It makes the
-	// system a built-in: others can be anchored to it, but it can be neither changed, disabled nor
-	// left out of a tree, and it is never quarantined.
+	// BuiltIn, if not empty, makes the system a built-in: other systems can have it as an anchor,
+	// but it cannot be changed, disabled or left out of a tree, and it is never quarantined. The
+	// text describes, as the rest of a sentence, the effect of its removal.
 	BuiltIn string
 	// OnRemove is called, at once, when the system is removed from all stages.
 	OnRemove func()
@@ -160,8 +161,8 @@ func (s *Spec[C]) clone() Spec[C] {
 // loop may use it.
 type System[C any] struct {
 	loop *Loop[C]
-	// spec is the last requested description. The parts that a tick reads are copied when it takes
-	// effect, into the fields below and into the lists.
+	// spec is the last requested description. When it takes effect, the parts that a tick reads are
+	// copied into the fields below and into the lists.
 	spec   Spec[C]
 	stages stageSet // spec.Stages
 	seq    uint64   // order of registration
@@ -174,7 +175,7 @@ type System[C any] struct {
 	flags      flags
 	fns        [NumStages]func(C) // the answers of Ask
 	asked      stageSet           // stages for which Ask was called
-	off        bool               // it, or a group around it, is disabled
+	off        bool               // the system, or a group around it, is disabled
 	cond       condition[C]
 	timers     [numKinds]timer
 	disabledAt *[numKinds]moment // the times at which it was disabled
@@ -184,14 +185,14 @@ type System[C any] struct {
 
 	// The sort keys of the lists, and its positions in them.
 	id            int32      // its index in Loop.systems; -1: it is not in effect
-	group         *System[C] // around it
+	group         *System[C] // the group around it
 	nth           int        // its index in group.inside
 	own           key
 	before, after []string
 	bound         *[numLists]position // positions that anchors require; nil without anchors
 	rebound       *[numLists]position // the next bound, while it is computed
 	member        listSet             // its lists
-	listed        listSet             // the lists that contain it: none while it is off
+	listed        listSet             // the lists that contain it; empty while it is off
 	timed         bool                // its entries are in the timed part of the lists
 
 	// A group's data about its members.
@@ -209,13 +210,13 @@ type flags uint8
 const (
 	leftStage   flags = 1 << iota // gone contains a stage
 	failing                       // its last call at some stage panicked
-	quarantined                   // it is stopped for a while
+	quarantined                   // the system is stopped for a number of ticks
 )
 
 // has reports whether f is among the flags.
 func (x flags) has(f flags) bool { return x&f != 0 }
 
-// Name returns the name that the system was registered with.
+// Name returns the name of the system.
 func (s *System[C]) Name() string { return s.spec.Name }
 
 // Spec returns the last requested description. The caller owns the copy.
@@ -225,8 +226,8 @@ func (s *System[C]) Spec() Spec[C] { return s.spec.clone() }
 func (s *System[C]) Removed() bool { return s.removed }
 
 // Remove removes the system from the given stages, or from all if none is given. It takes effect at
-// once, even later in the running stage. When no stage is left, the name is free and OnRemove has
-// been called. Removing twice has no effect. A group is removed with all its members.
+// once, even later in the running stage. When no stage remains, the name is free and OnRemove has
+// been called. A second removal has no effect. A group is removed with all its members.
 func (s *System[C]) Remove(from ...Stage) {
 	if s.Removed() {
 		return
@@ -276,8 +277,8 @@ func (s *System[C]) forget() {
 }
 
 // End removes all remaining systems, in order of registration: every OnRemove that has not been
-// called yet is called, and a panic of one does not affect the others. The Record lists the panics.
-// From then on Add and Step return an error; ending twice has no effect.
+// called yet is called, and a panic of one OnRemove does not affect the others. The Record lists
+// the panics. Afterwards Add and Step return an error. A second End has no effect.
 func (l *Loop[C]) End() *Record {
 	l.ended = true
 	if !l.running {
@@ -308,7 +309,7 @@ func (s *System[C]) anywhere() bool {
 	return false
 }
 
-// SetDisabled disables or enables the system or group of a name, from the next Initialization on.
+// SetDisabled disables or enables the system or group with a name, from the next Initialization on.
 // It returns an error for an unknown name.
 func (l *Loop[C]) SetDisabled(name string, yes bool) error {
 	s := l.names[name]
@@ -321,8 +322,8 @@ func (l *Loop[C]) SetDisabled(name string, yes bool) error {
 }
 
 // Change gives the system another description from the next Initialization on. Its name, its kind
-// (system or group) and its Ask remain. It keeps its timer: time that has passed counts towards
-// another period. When stages are added, Ask is called anew for all. After an error the system is
+// (system or group) and its Ask remain. It keeps its timer: the elapsed time counts for the new
+// period. If stages are added, Ask is called again for all stages. After an error the system is
 // unchanged.
 func (s *System[C]) Change(spec Spec[C]) error {
 	l, old := s.loop, s.spec
@@ -362,7 +363,7 @@ func (s *System[C]) describe(spec Spec[C]) {
 	s.stages = setOf(spec.Stages)
 }
 
-// wait lets a change take effect at the next Initialization.
+// wait makes a change take effect at the next Initialization.
 func (l *Loop[C]) wait(s *System[C]) {
 	if !s.pending && !s.changed {
 		s.changed = true
@@ -370,7 +371,7 @@ func (l *Loop[C]) wait(s *System[C]) {
 	}
 }
 
-// keep returns the error of an attempt to change or remove a built-in.
+// keep returns an error if the system is a built-in, for an attempt to change or remove it.
 func (s *Spec[C]) keep(verb string) error {
 	return fmt.Errorf("system %q is built in and cannot be %s: without it %s. Anchor systems before or after it instead",
 		s.Name, verb, s.BuiltIn)

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// MaxRatePart limits numerator and denominator of a Rate. So every product of two parts, and of one
-// part and a second in nanoseconds, is within 64 bits, and a third factor fits the 128 bits of the
-// arithmetic.
+// MaxRatePart limits numerator and denominator of a Rate. So the product of two parts, or of one
+// part and a second in nanoseconds, fits 64 bits, and with a third factor it fits the 128 bits of
+// the arithmetic.
 const MaxRatePart = 1 << 30
 
 // second is one second in the unit of game time.
@@ -38,17 +38,17 @@ func (r Rate) String() string {
 }
 
 // Period returns 1/r, rounded to the nearest nanosecond. It is the constant delta of a fixed step
-// and the displayed budget of a tick; ticks themselves are placed by Timeline, which does not
-// accumulate the rounding.
+// and the displayed budget of a tick; the times of ticks are computed by Timeline, which does not
+// accumulate rounding errors.
 func (r Rate) Period() time.Duration {
 	return time.Duration((r.Den*second + r.Num/2) / r.Num)
 }
 
-// Timeline maps tick numbers to game time and to fixed steps. Both rates are
-// fixed for the life of a room; they must pass Check.
+// Timeline maps tick numbers to game time and to fixed steps. Both rates are constant during the
+// life of a room, and must pass Check.
 type Timeline struct{ Rate, Fixed Rate }
 
-// Check returns an error unless both rates are usable.
+// Check returns an error unless both rates are valid.
 func (t Timeline) Check() error {
 	if err := t.Rate.Check(); err != nil {
 		return fmt.Errorf("tick rate: %w", err)
@@ -59,8 +59,8 @@ func (t Timeline) Check() error {
 	return nil
 }
 
-// GameTime returns the game time of a tick: floor(tick * 1e9 * Den / Num) ns. That of tick 0, which
-// never runs, is 0.
+// GameTime returns the game time of a tick: floor(tick * 1e9 * Den / Num) ns. The game time of tick
+// 0, which never runs, is 0.
 func (t Timeline) GameTime(tick uint64) time.Duration {
 	q, _ := mulDiv(tick, t.Rate.Den*second, t.Rate.Num)
 	return clampDuration(q)
@@ -81,7 +81,8 @@ func (t Timeline) Fraction(tick uint64) float64 {
 	return math.Min(float64(rem)/float64(div), math.Nextafter(1, 0))
 }
 
-// TickAt returns the greatest tick with a GameTime not later than gameTime; 0 for a negative one.
+// TickAt returns the greatest tick with a GameTime not later than gameTime; or 0 if gameTime is
+// negative.
 func (t Timeline) TickAt(gameTime time.Duration) uint64 {
 	if gameTime < 0 {
 		return 0
@@ -100,7 +101,7 @@ func (t Timeline) TickFrom(gameTime time.Duration) uint64 {
 	return t.TickAt(gameTime-1) + 1
 }
 
-// StepTick returns the tick that runs a fixed step: the first by which it is done.
+// StepTick returns the tick that runs a fixed step: the first tick at whose time the step is due.
 func (t Timeline) StepTick(step uint64) uint64 {
 	tick, rem := mulDiv(step, t.Fixed.Den*t.Rate.Num, t.Fixed.Num*t.Rate.Den)
 	if rem > 0 {
@@ -132,14 +133,14 @@ func (t Timeline) Deadline(e Epoch, tick uint64) time.Duration {
 	return e.At + t.GameTime(tick) - t.GameTime(e.Tick)
 }
 
-// Due returns the greatest tick with a Deadline not later than the monotonic time at; 0 if even
-// the first is later.
+// Due returns the greatest tick with a Deadline not later than the monotonic time at; or 0 if even
+// the deadline of the first tick is later.
 func (t Timeline) Due(e Epoch, at time.Duration) uint64 {
 	return t.TickAt(at - e.At + t.GameTime(e.Tick))
 }
 
-// Now is the state that a running call may read. The loop writes it, and the value that the loop
-// passes to each call reads it. There is one Now per loop; it is never copied per call.
+// Now is the state that a running call may read. The loop writes it, and the value of type C that
+// the loop passes to each call reads it. A loop has one Now, which is not copied for each call.
 type Now struct {
 	Tick uint64
 	// Stage is 0 and System is "" outside of a call: the value passed to calls is then invalid.
@@ -150,8 +151,7 @@ type Now struct {
 	GameTime time.Duration
 	// Delta is the length of the tick, or of the fixed step while in FixedUpdate.
 	Delta time.Duration
-	// ScaledTime and ScaledDelta are both at the tick's time scale, which is
-	// ScaleNum/ScaleDen.
+	// ScaledTime and ScaledDelta are in scaled time, at the tick's time scale ScaleNum/ScaleDen.
 	ScaledTime, ScaledDelta time.Duration
 	ScaleNum, ScaleDen      uint64
 	// Wall is the recorded wall clock of the tick.
@@ -175,15 +175,16 @@ type Input struct {
 	FixedDelta     time.Duration
 	Fraction       float64
 	Wall           time.Time
-	// Start and Deadline are monotonic: when the tick began and when it was due.
+	// Start and Deadline are monotonic times: the start of the tick, and the time at which it was
+	// due.
 	Start, Deadline time.Duration
-	// Dropped is the number of ticks given up just before this one.
+	// Dropped is the number of ticks that were dropped just before this one.
 	Dropped uint64
-	// Slept is the number of ticks skipped just before this one, because they had no work: the
-	// number of this tick is larger by it.
+	// Slept is the number of ticks skipped just before this one, because they had no work. The
+	// number of this tick is larger by Slept.
 	Slept uint64
-	// Epoch is the epoch of this tick; EpochMoved reports that ticks dropped just before have moved
-	// it.
+	// Epoch is the epoch of this tick; EpochMoved reports that ticks that were dropped just before
+	// have moved it.
 	Epoch      Epoch
 	EpochMoved bool
 	Overload   uint8
@@ -203,8 +204,8 @@ func (t Timeline) Input(tick uint64) Input {
 	}
 }
 
-// mulDiv returns floor(a*b/div) and the remainder, with a 128-bit product. A
-// quotient beyond 64 bits saturates.
+// mulDiv returns floor(a*b/div) and the remainder, with a 128-bit product. A quotient above 64 bits
+// is clamped to the largest uint64.
 func mulDiv(a, b, div uint64) (quo, rem uint64) {
 	hi, lo := bits.Mul64(a, b)
 	if hi >= div {
@@ -213,7 +214,7 @@ func mulDiv(a, b, div uint64) (quo, rem uint64) {
 	return bits.Div64(hi, lo, div)
 }
 
-// div128 returns floor(hi:lo / div) and saturates.
+// div128 returns floor(hi:lo / div), clamped to the largest uint64.
 func div128(hi, lo, div uint64) uint64 {
 	if hi >= div {
 		return math.MaxUint64
@@ -222,7 +223,8 @@ func div128(hi, lo, div uint64) uint64 {
 	return q
 }
 
-// clampDuration saturates: beyond 292 years game time is constant.
+// clampDuration converts ns, clamped to the largest duration: after 292 years game time is
+// constant.
 func clampDuration(ns uint64) time.Duration {
 	if ns > math.MaxInt64 {
 		return math.MaxInt64

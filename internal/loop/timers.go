@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TimerClock is a clock by which a call may be delayed.
+// TimerClock is a clock for delayed calls.
 type TimerClock int
 
 // The clocks, in the order in which a tick serves them.
@@ -27,15 +27,15 @@ type Timers[C any] struct {
 
 // Timer is a delayed call.
 type Timer[C any] struct {
-	clock TimerClock    // of at
-	at    time.Duration // when it is due
+	clock TimerClock    // clock of at
+	at    time.Duration // time at which it is due
 	seq   uint64        // order of registration, among equal times
 	fn    func(C)
 	in    *Timers[C] // nil: stopped or done
 	index int        // in the heap
 }
 
-// Add delays a call until at, which must be later than now: a call added by a running timer waits
+// Add delays a call until at, which must be later than now: a call that a running timer adds waits
 // for the next tick, even with a short delay.
 func (ts *Timers[C]) Add(clock TimerClock, at time.Duration, fn func(C)) *Timer[C] {
 	ts.seq++
@@ -44,13 +44,13 @@ func (ts *Timers[C]) Add(clock TimerClock, at time.Duration, fn func(C)) *Timer[
 	return t
 }
 
-// Stop cancels the call. It reports whether it was in time.
+// Stop cancels the call. It reports whether the call was still pending.
 func (t *Timer[C]) Stop() bool {
 	if t.in == nil {
 		return false
 	}
-	// It is removed at once: code that sets and stops a long timer repeatedly, perhaps on a
-	// client's requests, must not fill the memory.
+	// Remove it at once, so that code that sets and stops a long timer repeatedly, perhaps on a
+	// client's requests, does not fill the memory.
 	heap.Remove(&t.in.heaps[t.clock], t.index)
 	return true
 }
@@ -63,8 +63,8 @@ func (ts *Timers[C]) Shift(clock TimerClock, by time.Duration) {
 	}
 }
 
-// Due returns the game time at which the first call is due, given the line of scaled time; never,
-// which is the end of time, if none waits.
+// Due returns the game time at which the first call is due, or never if no call waits. scale is the
+// line of scaled time.
 func (ts *Timers[C]) Due(scale Scale) time.Duration {
 	due := never
 	if h := ts.heaps[GameClock]; len(h) > 0 {

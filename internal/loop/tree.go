@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Tree is the registry as a value: take it, change it, Set it.
+// Tree is the registry as a value: get it with Loop.Tree, change it, and pass it to Set.
 type Tree[C any] struct {
 	// Items are in order of registration.
 	Items   []Item[C]
@@ -19,7 +19,7 @@ type Item[C any] struct {
 	// System is nil for an item to be added.
 	System *System[C]
 	Spec   Spec[C]
-	// Changed reports whether Spec differs from the registered one of System.
+	// Changed reports whether Spec differs from the registered Spec of System.
 	Changed bool
 }
 
@@ -35,7 +35,7 @@ func (l *Loop[C]) Tree() Tree[C] {
 
 // Set replaces the contents of the registry by the tree, from the next Initialization on: it adds,
 // changes, and removes systems that are not in the tree. The order of its items is the order of
-// registration from then on. It is checked as a whole first, and after an error the registry is
+// registration from then on. The whole tree is checked first, and after an error the registry is
 // unchanged. It is also an error if the registry has changed since the tree was taken.
 func (l *Loop[C]) Set(t Tree[C]) error {
 	if t.version != l.version {

@@ -7,7 +7,8 @@
 //	before a tick      Level()            enters the tick as its input
 //
 // A Monitor is a deterministic state machine: it reads no clock, and the same samples give the same
-// levels. It judges windows of ticks, not single ticks, because a garbage collection or a slow page
-// is no overload; it climbs a step after one bad window and descends a step after many good ones,
-// because clients notice each change. No level outlasts Recovery without a bad window.
+// levels. It evaluates windows of ticks, and not single ticks, because a garbage collection or a
+// slow page is not an overload. It raises the level by one after one hot window, and lowers it by
+// one after many calm windows, because clients notice each change. No level lasts longer than
+// Recovery without a hot window.
 package overload

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Level is a level of overload. Each step includes the reductions of the lower steps.
+// Level is a level of overload. Each level includes the reductions of the lower levels.
 type Level uint8
 
 const (
@@ -13,7 +13,7 @@ const (
 	Normal Level = iota
 	// Halved halves the snapshots of each client.
 	Halved
-	// Shedding sends changes of low-priority objects at their minimum rate only.
+	// Shedding sends changes of low-priority objects only at their minimum rate.
 	Shedding
 	// Refusing admits no new clients.
 	Refusing
@@ -37,72 +37,72 @@ func (l Level) String() string {
 	return "unknown"
 }
 
-// A window is evaluated as a whole. Its length is the larger of the two: players accept half a
-// second of overload, and with 16 ticks even a stall of many seconds, which makes the five ticks
-// after it late, remains below the thresholds.
+// A window is evaluated as a whole. Its length is the larger of these two: half a second of
+// overload, which players accept, and 16 ticks, so that even a stall of many seconds, which makes
+// the next five ticks late, remains below the thresholds.
 const (
 	windowTime  = 500 * time.Millisecond
 	windowTicks = 16
 )
 
-// outlier limits the contribution of one tick to a window, in tick periods: one tick of a second is
-// no more overload than one of 67 ms at 60 Hz.
+// outlier limits the contribution of one tick to a window, in tick periods: at 60 Hz a single tick
+// of a second counts like a tick of 67 ms.
 const outlier = 4
 
 // The thresholds, as shares of the tick period. A window is hot if any of its means is at or above
 // hot, calm if all of them are below calm, and warm in between.
 const (
 	// A room that uses nine tenths of its time has no reserve for variation; below seven tenths it
-	// has room for the cost of the next step down.
+	// has a reserve for the cost of the next lower level.
 	hotLoad, calmLoad = 0.9, 0.7
-	// On average a whole tick late: the machine schedules the room too late, however little time it
-	// needs. Timers and collections account for a few hundredths.
+	// If ticks are on average a whole period late, the machine schedules the room too late, even if
+	// its ticks are short. Timers and garbage collections cause a few hundredths.
 	hotLateness, calmLateness = 1.0, 0.5
-	// Snapshots of the median client are sent a whole tick after their flush: the network code
-	// starves, which the tick itself cannot detect.
+	// If the snapshots of the median client are sent a whole period after their flush, the network
+	// code gets too little CPU time, which the tick itself cannot detect.
 	hotLag, calmLag = 1.0, 0.5
 )
 
-// A step down takes holdWindows calm windows in a row (5 s at 60 Hz), or calmCredit times as many
-// if they are warm: a warm room may need the reduction, so a step down is tried less often, but it
-// is tried. If the load returns within as many windows after the step, the step up is taken at once
-// and the next step down takes twice as long, so that a load that needs the higher level makes the
-// level change ever more rarely. Recovery limits all of this: after that time without a hot window
-// a step down is taken in any case.
+// The level is lowered by one after holdWindows calm windows in a row (5 s at 60 Hz). Warm windows
+// count less: calmCredit times as many are needed, because a warm room may still need the
+// reduction. If the load returns within as many windows after that, the level is raised at once,
+// and the next step down takes twice as long, so that the level changes less and less often under a
+// load that needs the higher level. After the time Recovery without a hot window, the level is
+// lowered in any case.
 const (
 	holdWindows = 10
 	calmCredit  = 4
 )
 
-// Recovery is the longest time without a hot window before a step down. So newcomers are admitted
+// Recovery is the longest time without a hot window before a step down. So new clients are admitted
 // again within Recovery and one window after the overload, and the level is Normal within three
-// times Recovery, for any history.
+// times Recovery, after any history.
 const Recovery = 5 * time.Minute
 
-// MinClients is the minimum number of clients for a median: with fewer, one client alone could
-// change the level.
+// MinClients is the minimum number of clients for a median: with fewer clients, a single client
+// could change the level.
 const MinClients = 3
 
 // Sample is the measurement of one tick.
 type Sample struct {
-	// Duration is the time of the tick, Lateness how long after its deadline it began.
+	// Duration is the time of the tick, and Lateness the time from its deadline to its start.
 	Duration, Lateness time.Duration
-	// FlushLag is the median flush lag of the clients, see [Median]. It is read only from the
-	// sample that ends a window, see WindowEnds; 0 is no lag or unknown.
+	// FlushLag is the median flush lag of the clients, see [Median]. Only the FlushLag of the
+	// sample that ends a window is used, see WindowEnds; 0: no lag or unknown.
 	FlushLag time.Duration
 }
 
 // Monitor tracks the load of one room. One goroutine owns it.
 type Monitor struct {
 	period time.Duration
-	ticks  int // ticks of a window
+	ticks  int // number of ticks in a window
 
-	seen           int           // ticks of this window so far
+	seen           int           // ticks of the current window so far
 	load, lateness time.Duration // their sums
 	level          Level
 	cool           int // windows in a row that were not hot
-	credit         int // of these windows: a calm one adds calmCredit, any other 1
-	hold           int // calm windows that the next step down takes
+	credit         int // of these windows: a calm window adds calmCredit, any other window 1
+	hold           int // calm windows before the next step down
 	since          int // windows since the last step down
 	longest        int // number of windows in Recovery
 }
@@ -152,8 +152,8 @@ func (m *Monitor) evaluate(lag time.Duration) {
 	}
 }
 
-// up raises the level by one. If the load returned soon after the level was lowered, that was too
-// early: the level is then held for twice as long.
+// up raises the level by one. If the load has returned soon after the level was lowered, the level
+// was lowered too early: it is then held for twice as long.
 func (m *Monitor) up() {
 	m.cool, m.credit = 0, 0
 	if m.level == Highest {
