@@ -1,6 +1,9 @@
 package cards
 
-import "github.com/netloop/netloop"
+import (
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/phase"
+)
 
 // The declarations that the server and its clients share.
 var (
@@ -46,13 +49,13 @@ type Table struct {
 	Turn    uint8
 	Pile    uint8 // cards
 	Round   uint16
-	Winner  uint8            // of the round, in its pause; or of the match
-	Until   netloop.Deadline // of the turn, of the pause between two rounds, or of the end
-	Players uint8            // needed for a match
-	Goal    uint16           // points that win the match
-	Turns   uint16           // made in this round
-	Mover   uint8            // the player of the last turn
-	Drew    bool             // the last turn drew a card, instead of playing Top
+	Winner  uint8       // of the round, in its pause; or of the match
+	Clock   phase.State // of the turn, of the pause between two rounds, or of the end
+	Players uint8       // needed for a match
+	Goal    uint16      // points that win the match
+	Turns   uint16      // made in this round
+	Mover   uint8       // the player of the last turn
+	Drew    bool        // the last turn drew a card, instead of playing Top
 }
 
 // Phase is the phase of a table.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/persist"
+	"github.com/netloop/netloop/phase"
 )
 
 // table is the state of a table's room. It belongs to the room's goroutine. The match is
@@ -20,8 +21,7 @@ type table struct {
 	here  map[string]*guest // players in the room
 	table *netloop.Object[Table]
 	seats []*netloop.Object[Seat]
-	timer netloop.Timer // of the turn, of the pause, or of the end
-	until netloop.Deadline
+	clock *phase.Timer // of the turn, of the pause, or of the end
 }
 
 // guest is a player in the room.
@@ -70,6 +70,7 @@ func (tb *table) start(t *netloop.Tick) {
 	tb.table = Tables.Spawn(t, Table{
 		Name: tb.name(), Code: tb.spec.Code, Players: uint8(tb.g.cfg.Players), Goal: uint16(tb.g.cfg.Goal),
 	})
+	tb.clock = phase.New(func(t *netloop.Tick) *phase.State { return &tb.table.Edit(t).Clock })
 	tb.begin(t)
 }
 
@@ -159,37 +160,26 @@ func (tb *table) changed(t *netloop.Tick) {
 
 // begin starts the time limit of the present phase or turn, and shows the state.
 func (tb *table) begin(t *netloop.Tick) {
+	p := phase.Phase{End: tb.due}
 	switch {
 	case tb.match == nil:
-		tb.until = netloop.Deadline{}
 	case tb.match.Phase == Pausing:
-		tb.until = t.In(tb.g.cfg.Pause)
+		p.For = max(tb.g.cfg.Pause, time.Millisecond) // 0 would be no limit.
 	case tb.match.Phase == Over:
-		tb.until = t.In(overTime)
+		p.For = overTime
 	default:
-		tb.until = t.In(tb.g.cfg.Turn)
+		p.For, p.ForAbsent = tb.g.cfg.Turn, awayTurn
 	}
+	tb.clock.Begin(t, p)
 	tb.remind(t)
 	tb.show(t)
 }
 
-// remind sets the timer of the present phase or turn. An absent player gets less time for a turn,
-// unless all players are absent. A returning player gets the rest of the full time, so leaving
-// gains no time.
+// remind shortens the turn of an absent player, unless all players are absent.
 func (tb *table) remind(t *netloop.Tick) {
-	tb.timer.Stop()
-	tb.table.Edit(t).Until = tb.until
-	if tb.match == nil {
-		return
+	if tb.playing() {
+		tb.clock.SetAbsent(t, !tb.present(tb.match.Players[tb.match.Turn]) && tb.anybody())
 	}
-	at := tb.until
-	if tb.match.Phase == Playing && !tb.present(tb.match.Players[tb.match.Turn]) && tb.anybody() {
-		if soon := t.In(awayTurn); soon.Left(t) < at.Left(t) {
-			at = soon
-		}
-	}
-	tb.table.Edit(t).Until = at
-	tb.timer = t.At(at, tb.due)
 }
 
 // due is called when the time limit has passed: it begins the next match or round, or ends the turn

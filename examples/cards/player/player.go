@@ -33,7 +33,7 @@ type View struct {
 	Listings []cards.Listing // in the lobby, in the order of opening
 	AtTable  bool            // the following fields are of the table
 	Table    cards.Table
-	Left     time.Duration // until Table.Until
+	Left     time.Duration // of Table.Clock
 	Seats    []cards.Seat  // by place
 	Place    int           // the player's own; -1 for a spectator, or a player without a seat yet
 }
@@ -88,7 +88,7 @@ func (p *Player) look(t *netloop.Tick) {
 	}
 	for o := range cards.Tables.All(t) {
 		v.AtTable, v.Table = true, o.State()
-		v.Left = v.Table.Until.Left(t)
+		v.Left = v.Table.Clock.Left(t)
 	}
 	for o := range cards.Seats.All(t) {
 		s := o.State()

@@ -217,7 +217,7 @@ func TestEveryTableContinuesAfterASignal(t *testing.T) {
 	until(ctx, t, again, "cards", func(s *seen) bool { return s.place >= 0 && s.calm > 10 })
 	for i, p := range again {
 		was, now := before[i], p.now.Load()
-		was.table.Until, now.table.Until = netloop.Deadline{}, netloop.Deadline{}
+		was.table.Clock.Until, now.table.Clock.Until = netloop.Deadline{}, netloop.Deadline{}
 		if !slices.Equal(was.hand, now.hand) || was.place != now.place || was.table != now.table {
 			t.Errorf("player %d had %v at %+v, and has %v at %+v", i, was.hand, was.table, now.hand, now.table)
 		}

@@ -38,8 +38,8 @@ export interface Table {
   Round: number;
   /** uint8 */
   Winner: number;
-  /** instant */
-  Until: bigint;
+  /** {Until instant; Length uint32} */
+  Clock: { Until: bigint; Length: number };
   /** uint8 */
   Players: number;
   /** uint16 */
@@ -172,7 +172,7 @@ export const schema: Schema<Cards> = {
         Pile: "uint8",
         Round: "uint16",
         Winner: "uint8",
-        Until: "instant",
+        Clock: "{Until instant; Length uint32}",
         Players: "uint8",
         Goal: "uint16",
         Turns: "uint16",

@@ -42,7 +42,7 @@ export class TableView {
 
   /** tick updates the parts that change with time. */
   tick(t: Table, all: readonly Seat[], own: number): void {
-    const left = Math.max(0, this.s.client?.clock.left(t.Until) ?? 0);
+    const left = Math.max(0, this.s.client?.clock.left(t.Clock.Until) ?? 0);
     if (left > this.whole) this.whole = left;
     if (left === 0) this.whole = 1;
     const bar = find("time").firstElementChild as HTMLElement;
