@@ -26,8 +26,9 @@ type Opener interface {
 	// client, usually with [CodeRoomUnknown]. It runs on its own goroutine and may block until ctx
 	// ends ([Config] AdmitTimeout). j is complete except for the results of the room's OnAdmit. The
 	// room gets the requested name. A Private room admits the client for which it was opened;
-	// other clients need its Code or a [Ticket]. The error of [GoTo] sends the client to another room. A
-	// site (an IPv4 address, an IPv6 /56) may ask for 32 rooms at once, and then one more a second.
+	// other clients need its Code or a [Ticket]. The error of [GoTo] sends the client to another
+	// room. A site (an IPv4 address, an IPv6 /56) may request 32 rooms at once, and then one more a
+	// second.
 	OpenFor(ctx context.Context, name string, j *Join) (RoomSpec, error)
 }
 

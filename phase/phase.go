@@ -42,9 +42,9 @@ type Phase struct {
 	For time.Duration
 	// Scaled measures the time limits in scaled time, which a paused room stops.
 	Scaled bool
-	// ForAbsent is the shorter time limit while [Timer.SetAbsent] reports that the player is absent,
-	// from the moment of that report on; zero means that absence changes nothing. A player who
-	// returns gets the rest of the full time.
+	// ForAbsent is the shorter time limit while [Timer.SetAbsent] reports that the player is
+	// absent, from the moment of that report on; zero means that absence changes nothing. A player
+	// who returns gets the rest of the full time.
 	ForAbsent time.Duration
 	// End is called when the time limit has passed. It may begin the next phase.
 	End func(*netloop.Tick)
