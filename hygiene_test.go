@@ -62,6 +62,7 @@ var onlyIn = map[string][]string{
 	"go.uber.org/goleak":                  {},
 	"github.com/golang-jwt/":              {"examples/login", "internal/token"},
 	"github.com/google/go-cmp":            {"internal/testing/golden"},
+	"github.com/google/jsonschema-go":     {}, // tests compare results with their schema
 	"github.com/rogpeppe/go-internal":     {},
 	"google.golang.org/protobuf/testing/": {},
 }
@@ -456,7 +457,7 @@ func TestDependenciesAreChosen(t *testing.T) {
 		"charm.land/bubbletea/v2", "charm.land/lipgloss/v2",
 		"github.com/HdrHistogram/hdrhistogram-go", "github.com/charmbracelet/x/ansi", "github.com/coder/websocket", "github.com/fsnotify/fsnotify", "github.com/go-viper/mapstructure/v2",
 		"github.com/gofrs/flock",
-		"github.com/golang-jwt/jwt/v5", "github.com/google/go-cmp",
+		"github.com/golang-jwt/jwt/v5", "github.com/google/go-cmp", "github.com/google/jsonschema-go",
 		"github.com/knadh/koanf/", "github.com/pion/rtp", "github.com/pion/srtp/", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
 		"github.com/quic-go/quic-go", "github.com/rogpeppe/go-internal", "github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/ulikunitz/xz",
 		"go.uber.org/goleak", "go.uber.org/zap", "go.uber.org/zap/exp", "golang.org/x/net", "golang.org/x/sync", "golang.org/x/sys", "golang.org/x/time",

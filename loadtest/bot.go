@@ -158,6 +158,9 @@ func (m *Meter) took(latency time.Duration, measured bool, err error) {
 	if measured {
 		m.pending--
 	}
+	if err != nil {
+		m.worker.live.errors++
+	}
 	switch {
 	case err != nil && measured:
 		rec.callErrors.add(reason(err))

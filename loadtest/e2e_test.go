@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
 	"go.uber.org/goleak"
 
 	"github.com/netloop/netloop"
@@ -135,7 +136,7 @@ func TestBotsPlayARealServer(t *testing.T) {
 	s, stop := serve(t, netloop.Config{}, g)
 	file := filepath.Join(t.TempDir(), "result.json")
 	code, stdout, stderr := load(t, t.Context(), "run", "--addr", s.Addr().String(), "--admin", "http://"+s.AdminAddr().String(),
-		"--clients", "5", "--ramp", "100ms", "--warmup", "1s", "--duration", "2s", "--out", "json="+file)
+		"--clients", "5", "--ramp", "100ms", "--warmup", "1s", "--duration", "2s", "--out", "json="+file, "--out", "csv="+file+".csv", "--out", "hlog="+file+".hlog", "--tags", "of=test")
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -146,13 +147,42 @@ func TestBotsPlayARealServer(t *testing.T) {
 	if err := d.Decode(&r); err != nil {
 		t.Fatalf("%v in %s", err, text)
 	}
+	if err := loadtest.Fits(text); err != nil {
+		t.Error(err)
+	}
 	if want := (loadtest.Clients{Wanted: 5, Connected: 5, Verifying: 5}); r.Clients != want {
 		t.Errorf("clients %+v, want %+v", r.Clients, want)
+	}
+	if r.Joins.Admitted != 5 || r.Joins.Rate == nil || r.Run.Flags["clients"] != "5" || r.Run.Tags["of"] != "test" || r.Run.Seed != 1 || len(r.Run.Command) < 10 {
+		t.Errorf("joins %+v, run %+v", r.Joins, r.Run)
+	}
+	measured, joins := 0, uint64(0)
+	for _, p := range r.Series.Points {
+		joins += p.Joins
+		if p.Phase == "measuring" && p.Clients == 5 && p.Snapshots != nil && p.AgeP99 != nil && p.Tick != nil {
+			measured++
+		}
+	}
+	if measured == 0 || joins != 5 {
+		t.Errorf("%d points of the window, %d joins in %+v", measured, joins, r.Series)
+	}
+	// The counts are those of the percentiles.
+	ages := int64(0)
+	for _, c := range r.Histograms["snapshot.age"].Counts {
+		ages += c[1]
+	}
+	ran := int64(0)
+	for _, c := range r.Histograms["server.tick"].Counts {
+		ran += c[1]
+	}
+	if ages < 300 || ran < 60 || len(r.Worst) == 0 || r.Worst[0].System == "" {
+		t.Errorf("%d ages, %d ticks, the worst %+v", ages, ran, r.Worst)
 	}
 	if !r.Converged {
 		t.Error("not converged")
 	}
 	stop()
+	checkFiles(t, file, &r)
 	if g.thrusting.Load() == 0 || g.turning.Load() == 0 {
 		t.Errorf("the bots do not play: %d times thrust, %d times a turn", g.thrusting.Load(), g.turning.Load())
 	}
@@ -173,7 +203,9 @@ func TestBotsPlayARealServer(t *testing.T) {
 	for name, x := range map[string]*float64{
 		"rtt": r.RPC.RTT.P50, "rate": r.Snapshots.Rate.Min, "interval": r.Snapshots.Interval.P99, "age": r.Snapshots.Age.P50,
 		"bytes": r.Snapshots.Bytes, "tick": r.Server.Tick.P99, "lateness": r.Server.Lateness.Max, "tick rate": r.Server.TickRate,
-		"own lateness": r.Generator.Lateness.Max,
+		"own lateness": r.Generator.Lateness.Max, "budget": r.Server.Budget, "flush lag": r.Server.FlushLag, "memory": r.Server.Process.Memory,
+		"CPU": r.Server.Process.CPU, "own CPU": r.Generator.Process.CPU, "own memory": r.Generator.Process.Memory, "RTT": r.Network.RTT,
+		"bytes down": r.Network.BytesDown, "packets up": r.Network.PacketsUp, "p99.9": r.Snapshots.Age.P999,
 	} {
 		if x == nil || *x <= 0 {
 			t.Errorf("%s is missing", name)
@@ -184,6 +216,39 @@ func TestBotsPlayARealServer(t *testing.T) {
 	}
 	if !strings.Contains(stderr, "measuring") {
 		t.Errorf("no progress on stderr:\n%s", stderr)
+	}
+}
+
+// checkFiles compares the CSV and the log of histograms with the result.
+func checkFiles(t *testing.T, file string, r *loadtest.Result) {
+	t.Helper()
+	text, err := os.ReadFile(file + ".csv")
+	if lines := strings.Count(string(text), "\n"); err != nil || lines != len(r.Series.Points)+1 || !strings.HasPrefix(string(text), "at_s,phase,clients,") {
+		t.Errorf("the CSV has %d lines for %d points, %v", lines, len(r.Series.Points), err)
+	}
+	log, err := os.ReadFile(file + ".hlog")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]int64{}
+	for read := hdrhistogram.NewHistogramLogReader(bytes.NewReader(log)); ; {
+		h, err := read.NextIntervalHistogram()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h == nil {
+			break
+		}
+		found[h.Tag()] = h.TotalCount()
+	}
+	for name, h := range r.Histograms {
+		want := int64(0)
+		for _, c := range h.Counts {
+			want += c[1]
+		}
+		if found[name] != want {
+			t.Errorf("the log has %d records of %s, and the result %d", found[name], name, want)
+		}
 	}
 }
 
@@ -351,7 +416,7 @@ func TestAnInterruptEndsTheRunEarly(t *testing.T) {
 		interrupt()
 	}()
 	code, r, stderr := result(t, ctx, s, "--clients", "2", "--duration", "60s")
-	if want := (loadtest.Clients{Wanted: 2, Connected: 2, Verifying: 2}); code != 99 || r.Clients != want {
+	if want := (loadtest.Clients{Wanted: 2, Connected: 2, Verifying: 2}); code != 105 || r.Clients != want || !r.Run.Interrupted {
 		t.Errorf("exit %d, %+v", code, r.Clients)
 	}
 	if r.Snapshots.Received == 0 || !strings.Contains(stderr, "interrupted") {

@@ -1,9 +1,13 @@
 package loadtest
 
 import (
+	"encoding/json"
 	"math"
+	"os"
 	"math/rand/v2"
 	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
@@ -11,6 +15,32 @@ import (
 
 // Execute is Main without the process.
 var Execute = execute
+
+// schemaFile is the JSON Schema of results.
+const schemaFile = "result.schema.json"
+
+// Fits returns an error unless a text is the JSON of a result by schemaFile.
+func Fits(text []byte) error {
+	file, err := os.ReadFile(schemaFile)
+	if err != nil {
+		return err
+	}
+	var (
+		schema   jsonschema.Schema
+		instance any
+	)
+	if err := json.Unmarshal(file, &schema); err != nil {
+		return err
+	}
+	whole, err := schema.Resolve(nil)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, &instance); err != nil {
+		return err
+	}
+	return whole.Validate(instance)
+}
 
 // Rehearsal lets bots play outside of a load test, and records their figures of [Feel].
 type Rehearsal struct {

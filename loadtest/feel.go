@@ -49,6 +49,7 @@ type feelings struct {
 	drawn, starved                 uint64 // frames
 	mispredicted, late             uint64
 	hits, confirmed                uint64
+	lost, held                     uint64 // packets, snapshots
 	inputs, missed, bytes, packets uint64
 }
 
@@ -67,6 +68,8 @@ func (f *feelings) merge(o *feelings) {
 	f.late += o.late
 	f.hits += o.hits
 	f.confirmed += o.confirmed
+	f.lost += o.lost
+	f.held += o.held
 	f.inputs += o.inputs
 	f.missed += o.missed
 	f.bytes += o.bytes
@@ -85,6 +88,10 @@ func (f *feelings) frame(now, was *client.Stats) {
 	f.inputs += now.Inputs - was.Inputs
 	f.bytes += now.InputBytes - was.InputBytes
 	f.packets += now.InputPackets - was.InputPackets
+	if now.Lost >= was.Lost && now.HeldBack >= was.HeldBack {
+		f.lost += now.Lost - was.Lost
+		f.held += now.HeldBack - was.HeldBack
+	}
 	if now.InputsMissed > was.InputsMissed { // A client that has joined anew counts from 0.
 		f.missed += now.InputsMissed - was.InputsMissed
 	}
@@ -111,7 +118,7 @@ func scaled(h *hdrhistogram.Histogram, parts float64) Spread {
 		x := float64(h.ValueAtPercentile(p)) / parts
 		return &x
 	}
-	return Spread{at(50), at(99), at(100)}
+	return Spread{at(50), at(99), at(99.9), at(100)}
 }
 
 // ratio returns a ÷ b, rounded to five decimals, and nil if b is 0.

@@ -43,6 +43,7 @@ func TestErrorsNameInvalidFlags(t *testing.T) {
 		{"--admin http://", "--admin"},
 		{"--out xml", "--out"},
 		{"--out json=", "--out"},
+		{"--out json --out csv", "--out: json csv cannot be used: name a file"},
 		{"--out json=/does/not/exist/x.json", "--out"},
 		{"--ca /does/not/exist.pem", "--ca"},
 		{"--cert-hash 12", "--cert-hash"},
@@ -86,10 +87,10 @@ func TestHelpListsTheFlags(t *testing.T) {
 
 func TestAdminMayLackItsScheme(t *testing.T) {
 	for in, want := range map[string]string{
-		"127.0.0.1:8080":         "http://127.0.0.1:8080/ticks",
-		"http://127.0.0.1:8080":  "http://127.0.0.1:8080/ticks",
-		"http://127.0.0.1:8080/": "http://127.0.0.1:8080/ticks",
-		"https://x.example/game": "https://x.example/game/ticks",
+		"127.0.0.1:8080":         "http://127.0.0.1:8080",
+		"http://127.0.0.1:8080":  "http://127.0.0.1:8080",
+		"http://127.0.0.1:8080/": "http://127.0.0.1:8080",
+		"https://x.example/game": "https://x.example/game",
 	} {
 		o := options{admin: in}
 		if err := o.parseAdmin(); err != nil || o.admin != want {
@@ -100,8 +101,8 @@ func TestAdminMayLackItsScheme(t *testing.T) {
 
 // The bounds that the help names belong to their ranges.
 func TestTheBoundsOfTheFlagsAreAllowed(t *testing.T) {
-	least := options{addr: "127.0.0.1:1", clients: 1, perSocket: 1, datagrams: "auto", duration: 100 * time.Millisecond, frameRate: 1, out: "text"}
-	most := options{addr: "127.0.0.1:65535", clients: 10_000, perSocket: 1000, datagrams: "auto", ramp: 10 * time.Minute, warmup: 10 * time.Minute, duration: 24 * time.Hour, frameRate: 1000, out: "text"}
+	least := options{addr: "127.0.0.1:1", clients: 1, perSocket: 1, datagrams: "auto", duration: 100 * time.Millisecond, frameRate: 1}
+	most := options{addr: "127.0.0.1:65535", clients: 10_000, perSocket: 1000, datagrams: "auto", ramp: 10 * time.Minute, warmup: 10 * time.Minute, duration: 24 * time.Hour, frameRate: 1000}
 	for _, o := range []options{least, most} {
 		if err := o.validate(); err != nil {
 			t.Error(err)
@@ -112,7 +113,7 @@ func TestTheBoundsOfTheFlagsAreAllowed(t *testing.T) {
 // The certificate is checked for the host of the address, which is a URL for WebSockets.
 func TestTheCertificateIsThatOfTheHost(t *testing.T) {
 	for addr, over := range map[string]client.Transport{"play.example:443": client.QUIC, "wss://play.example:443/game": client.WebSocket} {
-		o := options{addr: addr, transport: over, clients: 1, perSocket: 1, datagrams: "auto", duration: time.Second, out: "text"}
+		o := options{addr: addr, transport: over, clients: 1, perSocket: 1, datagrams: "auto", duration: time.Second}
 		if err := o.validate(); err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +127,7 @@ func TestTheCertificateIsThatOfTheHost(t *testing.T) {
 func TestVerifyingClientsAreSpreadEvenly(t *testing.T) {
 	for clients := 1; clients <= 40; clients++ {
 		for asked := 0; asked <= clients+1; asked++ {
-			o := options{addr: "127.0.0.1:1", clients: clients, perSocket: 1, datagrams: "auto", verify: asked, duration: time.Second, out: "text"}
+			o := options{addr: "127.0.0.1:1", clients: clients, perSocket: 1, datagrams: "auto", verify: asked, duration: time.Second}
 			if err := o.validate(); err != nil {
 				t.Fatal(err)
 			}

@@ -2,7 +2,6 @@ package loadtest
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,18 +20,20 @@ import (
 // Exit statuses.
 const (
 	exitOK      = 0
-	exitRuntime = 1  // no connection, no answer of --admin, or a file could not be written
-	exitUsage   = 2  // a flag that does not exist or cannot be used
-	exitShort   = 99 // measured, but short of the requirements of a good run
+	exitRuntime = 1   // no connection, no answer of --admin, or a file could not be written
+	exitUsage   = 2   // a flag that does not exist or cannot be used
+	exitShort   = 99  // measured, but short of the requirements of a good run
+	exitEarly   = 105 // interrupted: measured for less time than asked
 )
 
 // Main runs a load test with the flags of the command line and ends the program: --help lists them.
 //
 // The result is written to stdout, for people or as JSON ([Result]), progress to stderr. The exit
-// status is 0 only if all clients connected, none was lost, all converged and the generator was not
-// saturated; 99 if one of these failed; 1 if no measurement was possible, for instance without an
-// answering server; and 2 for an unusable flag. An interrupt ends the run early: the figures so far
-// are printed, and the status is 99. A second one kills the program.
+// status is 0 only if all clients connected, none was lost, all converged, the generator was not
+// saturated and each --threshold is met; 99 if one of these failed; 1 if no measurement was
+// possible, for instance without an answering server, or a file could not be written; and 2 for an
+// unusable flag. An interrupt ends the run early: the figures so far are printed, and the status is
+// 105. A second one kills the program.
 func Main(b Bot) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
@@ -45,7 +46,7 @@ func Main(b Bot) {
 // status as its result. args[0] is the program's name.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer, b Bot) int {
 	name := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
-	cmd, code := command(name, stdout, stderr, b)
+	cmd, code := command(name, args, stdout, stderr, b)
 	cmd.SetArgs(args[1:])
 	if err := cmd.ExecuteContext(ctx); err != nil {
 		fmt.Fprintf(stderr, "%s: %s\n", name, oneLine(err))
@@ -65,13 +66,14 @@ type runtimeError struct{ error }
 func (e runtimeError) Unwrap() error { return e.error }
 
 // command makes the command line. code holds the exit status after a run without an error.
-func command(name string, stdout, stderr io.Writer, b Bot) (cmd *cobra.Command, code *int) {
+func command(name string, args []string, stdout, stderr io.Writer, b Bot) (cmd *cobra.Command, code *int) {
 	var o options
 	code = new(int)
 	play := func(cmd *cobra.Command, _ []string) (err error) {
 		if err := o.validate(); err != nil {
 			return err
 		}
+		o.command, o.values = args, valuesOf(cmd.Flags())
 		*code, err = playAndPrint(cmd.Context(), &o, stdout, stderr, b)
 		return err
 	}
@@ -129,31 +131,15 @@ func playAndPrint(ctx context.Context, o *options, stdout, stderr io.Writer, b B
 	if err != nil {
 		return exitRuntime, runtimeError{err}
 	}
-	text, err := json.MarshalIndent(rep.Result, "", "  ")
-	if err != nil {
+	if err := writeOutputs(o, rep, stdout); err != nil {
 		return exitRuntime, runtimeError{err}
 	}
-	text = append(text, '\n')
-	short := rep.shortfalls()
-	if o.jsonFile != "" {
-		if err := os.WriteFile(o.jsonFile, text, 0o600); err != nil {
-			return exitRuntime, runtimeError{fmt.Errorf("--out: %w", err)}
-		}
-	}
-	if o.json {
-		if _, err := stdout.Write(text); err != nil {
-			return exitRuntime, runtimeError{fmt.Errorf("--out: %w", err)}
-		}
-		for _, why := range short {
+	if !o.toStdout("text") {
+		for _, why := range rep.Verdict.Reasons {
 			r.screen.note("not ok: " + why)
 		}
-	} else {
-		writeSummary(stdout, o, rep)
 	}
-	if len(short) > 0 {
-		return exitShort, nil
-	}
-	return exitOK, nil
+	return rep.Verdict.Exit, nil
 }
 
 // oneLine joins the lines of an error.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -33,7 +31,8 @@ type options struct {
 	exact     bool // frames
 	admin     string
 	adminFile string // of tokens
-	out       string
+	out       []string
+	tags      map[string]string
 	ca        string
 	certHash  string
 	simulate  string
@@ -48,12 +47,13 @@ type options struct {
 	tokenAudience string
 	tokenSubject  string
 
-	json     bool          // print JSON instead of text
-	jsonFile string        // write JSON there too
-	tls      *tls.Config   // of ca, certHash and addr
-	signer   *token.Signer // of tokenKey; nil without
-	token    string        // of adminFile
-	network  netem.Spec    // of simulate
+	outputs []output          // of out
+	command []string          // as typed
+	values  map[string]string // of all flags
+	tls     *tls.Config       // of ca, certHash and addr
+	signer  *token.Signer     // of tokenKey; nil without
+	token   string            // of adminFile
+	network netem.Spec        // of simulate
 }
 
 // Bounds of the options.
@@ -81,7 +81,8 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.BoolVar(&o.exact, "exact-frames", false, "frames begin at their own times, as those of players do; without it those of the same millisecond begin together, which takes less processor")
 	f.StringVar(&o.admin, "admin", "", "`URL` of the server's admin listener, as in http://127.0.0.1:8080: for the server's own figures")
 	f.StringVar(&o.adminFile, "admin-token-file", "", "`FILE` with a token for --admin, as the server's")
-	f.StringVar(&o.out, "out", "text", "text, json, or json=FILE: JSON into the file and text to stdout")
+	f.StringArrayVar(&o.out, "out", nil, "`FORMAT[=FILE]`: text, json, csv (the figures of each second) or hlog (the histograms), to stdout or into a file; may be repeated (default text)")
+	f.StringToStringVar(&o.tags, "tags", nil, "`NAME=TEXT,...` to tell results apart: they are copied into the result")
 	f.StringVar(&o.ca, "ca", "", "PEM `FILE` with the authority that vouches for the server")
 	f.StringVar(&o.certHash, "cert-hash", "", "SHA-256 of the server's certificate in `HEX`, instead of an authority")
 	f.StringVar(&o.tokenKey, "token-key", "", "`FILE` with the private key that makes the bots' tokens, for a server with --auth token")
@@ -160,29 +161,11 @@ func (o *options) parseAdmin() error {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return badFlag("admin", o.admin, "use a URL, as in http://127.0.0.1:8080")
 	}
-	o.admin = u.JoinPath("ticks").String()
+	o.admin = strings.TrimSuffix(u.String(), "/")
 	if o.adminFile != "" {
 		if o.token, err = admin.ReadToken(o.adminFile, false); err != nil {
 			return badFlag("admin-token-file", o.adminFile, err.Error())
 		}
-	}
-	return nil
-}
-
-// parseOut checks that the file can be written, before the measurement.
-func (o *options) parseOut() error {
-	file, isFile := strings.CutPrefix(o.out, "json=")
-	switch {
-	case o.out == "text":
-	case o.out == "json":
-		o.json = true
-	case isFile && file != "":
-		o.jsonFile = file
-		if info, err := os.Stat(filepath.Dir(file)); err != nil || !info.IsDir() {
-			return badFlag("out", o.out, "its folder does not exist")
-		}
-	default:
-		return badFlag("out", o.out, "use text, json or json=FILE")
 	}
 	return nil
 }

@@ -70,6 +70,7 @@ type recorder struct {
 	lateness *hdrhistogram.Histogram // of the generator's own frames
 
 	intended, sent, answered uint64 // calls
+	schedule                 uint64 // a digest of the intended calls: see Run.Schedule
 	snapshots, bytes         uint64
 	callErrors               tally
 	counts                   tally // of the game's events, by name
@@ -90,6 +91,7 @@ func (r *recorder) merge(o *recorder) {
 	r.age.Merge(o.age)
 	r.lateness.Merge(o.lateness)
 	r.intended += o.intended
+	r.schedule ^= o.schedule
 	r.sent += o.sent
 	r.answered += o.answered
 	r.snapshots += o.snapshots
@@ -99,24 +101,29 @@ func (r *recorder) merge(o *recorder) {
 	r.feel.merge(o.feel)
 }
 
-// live holds the records of the progress line: those since the last line.
+// live holds the records of a worker since the last point of the series.
 type live struct {
-	rtt, interval *hdrhistogram.Histogram
-	snapshots     uint64
+	rtt, interval, age *hdrhistogram.Histogram
+	snapshots, errors  uint64
 }
 
-func newLive() *live { return &live{rtt: newHistogram(), interval: newHistogram()} }
+func newLive() *live {
+	return &live{rtt: newHistogram(), interval: newHistogram(), age: newHistogram()}
+}
 
 func (l *live) merge(o *live) {
 	l.rtt.Merge(o.rtt)
 	l.interval.Merge(o.interval)
+	l.age.Merge(o.age)
 	l.snapshots += o.snapshots
+	l.errors += o.errors
 }
 
 func (l *live) reset() {
 	l.rtt.Reset()
 	l.interval.Reset()
-	l.snapshots = 0
+	l.age.Reset()
+	l.snapshots, l.errors = 0, 0
 }
 
 // tally counts reasons by their text.

@@ -1,11 +1,14 @@
 package loadtest
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/netloop/netloop/internal/metrics/ticks"
 	"github.com/netloop/netloop/internal/netem"
@@ -26,12 +29,13 @@ type report struct {
 }
 
 // report adds up the records of the workers, which have ended.
-func (r *run) report() *report {
+func (r *run) report(series Series) *report {
 	rep := &report{
 		rec: newRecorder(), length: r.window.length(), interrupted: r.interrupted, tick: r.tick,
 		dialErrors: r.dialErrors, lost: tally{}, notEqual: tally{},
 	}
 	var received []uint64
+	var trips []time.Duration
 	verifying := 0
 	for _, w := range r.workers {
 		rep.rec.merge(w.rec)
@@ -41,6 +45,7 @@ func (r *run) report() *report {
 			received = append(received, p.received)
 			if !p.meter.blind {
 				verifying++
+				trips = append(trips, p.stats.RTT)
 			}
 			if p.verify == equal {
 				rep.converged++
@@ -52,14 +57,47 @@ func (r *run) report() *report {
 		Verifying: verifying, Drops: int(r.drops.Load()), Resumes: int(r.resumes.Load()),
 	}
 	rep.fill(received)
-	rep.Server = serverResult(r.before, r.after, r.screen.note)
+	rep.Run, rep.Series = r.describe(rep), series
+	rep.Joins = r.joins.result(r.dialErrors, rep.lost)
+	rep.serverFigures(&r.before, &r.after, r.screen.note)
+	rep.Network.RTT = median(trips)
+	rep.Generator.Process = process(r.before.own, r.after.own, rep.length)
 	rep.Simulated, rep.network = simulated(r.opts.network, r.simulated), r.simulated
+	rep.judge()
 	return rep
+}
+
+// describe returns the settings and the circumstances of a run.
+func (r *run) describe(rep *report) Run {
+	since := func(at int64) float64 { return (time.Duration(at) - r.began).Round(time.Millisecond).Seconds() }
+	tags := r.opts.tags
+	if tags == nil {
+		tags = map[string]string{}
+	}
+	d := Run{
+		Command: r.opts.command, Flags: r.opts.values, Tags: tags, Seed: r.opts.seed, Begin: r.start.UTC().Truncate(time.Millisecond),
+		Tick: millis(r.tick), Schedule: fmt.Sprintf("%016x", rep.rec.schedule), Interrupted: r.interrupted, Machine: thisMachine(), Build: thisBuild(),
+	}
+	if rep.length > 0 {
+		d.From, d.To = since(r.window.from.Load()), since(r.window.to.Load())
+	}
+	return d
+}
+
+// median returns the median of the known durations, in milliseconds.
+func median(all []time.Duration) *float64 {
+	all = slices.DeleteFunc(all, func(d time.Duration) bool { return d <= 0 })
+	if len(all) == 0 {
+		return nil
+	}
+	slices.Sort(all)
+	return millis(all[(len(all)-1)/2])
 }
 
 // fill derives the result from the records and from the number of snapshots of each client.
 func (r *report) fill(received []uint64) {
 	rec := r.rec
+	r.SchemaVersion = SchemaVersion
 	r.RPC = RPC{Sent: rec.sent, Answered: rec.answered, RTT: latency(rec.rtt)}
 	r.Snapshots = Snapshots{
 		Received: rec.snapshots, Rate: clientRate(received, r.length),
@@ -69,31 +107,79 @@ func (r *report) fill(received []uint64) {
 		r.Snapshots.Bytes = hundredths(float64(rec.bytes) / float64(n) / r.length.Seconds())
 	}
 	r.Counts = rec.counts
+	r.Network = Network{Lost: rec.feel.lost, HeldBack: rec.feel.held}
 	r.Generator = Generator{Lateness: spread(rec.lateness)}
 	r.Feel = rec.feel.result(r.Clients.Verifying, r.length)
 	r.Converged = r.converged > 0 && r.converged == r.Clients.Verifying
 	r.Saturated = saturated(rec, r.tick)
+	r.Histograms = map[string]Histogram{}
+	for name, h := range map[string]*hdrhistogram.Histogram{
+		"snapshot.age": rec.age, "snapshot.interval": rec.interval, "call.latency": rec.rtt,
+		"generator.lateness": rec.lateness, "feel.view_delay": rec.feel.delay,
+	} {
+		if h.TotalCount() > 0 {
+			r.Histograms[name] = exact(h)
+		}
+	}
 }
 
-// serverResult returns the server's figures between two readings of /ticks.
-func serverResult(before, after *ticks.Snapshot, note func(string)) Server {
+// serverFigures adds the figures that the server itself counts between two readings.
+func (r *report) serverFigures(before, after *reading, note func(string)) {
+	d := serverTicks(before.ticks, after.ticks, note)
+	if d == nil {
+		return
+	}
+	r.Server = serverResult(d)
+	for name, h := range map[string]*ticks.Histogram{"server.tick": &d.Tick, "server.lateness": &d.Lateness} {
+		var e Histogram
+		if text, err := h.MarshalJSON(); err == nil && json.Unmarshal(text, &e) == nil && h.Count() > 0 {
+			r.Histograms[name] = e
+		}
+	}
+	r.Worst = worst(before.slow, after.slow)
+	a, b := before.metrics, after.metrics
+	r.Server.FlushLag = b.upperBound(a, flushLag, 0.99)
+	r.Server.Process = process(serverUsage(a), serverUsage(b), r.length)
+	n := &r.Network
+	n.Chokes = b.grown(a, "netloop_choke_total")
+	for series, to := range map[string]**float64{
+		`netloop_transport_bytes_total{direction="out"}`: &n.BytesDown, `netloop_transport_bytes_total{direction="in"}`: &n.BytesUp,
+		`netloop_transport_packets_total{direction="out"}`: &n.PacketsDown, `netloop_transport_packets_total{direction="in"}`: &n.PacketsUp,
+	} {
+		if x := b.grown(a, series); x != nil && r.Clients.Connected > 0 && r.length > 0 {
+			*to = hundredths(*x / float64(r.Clients.Connected) / r.length.Seconds())
+		}
+	}
+}
+
+// serverTicks returns the server's ticks between two readings of /ticks, or nil.
+func serverTicks(before, after *ticks.Snapshot, note func(string)) *ticks.Snapshot {
 	if before == nil || after == nil {
-		return Server{}
+		return nil
 	}
 	d, err := after.Sub(before)
 	if err != nil {
 		note("--admin: " + err.Error())
-		return Server{}
+		return nil
 	}
-	return Server{
+	return &d
+}
+
+// serverResult returns the figures of the server's ticks in the window.
+func serverResult(d *ticks.Snapshot) Server {
+	s := Server{
 		Tick: spreadOf(&d.Tick), Lateness: spreadOf(&d.Lateness),
 		Overruns: &d.Overruns, DroppedTicks: &d.DroppedTicks, TickRate: hundredths(d.RateHz()),
 	}
+	if d.Budget > 0 {
+		s.Budget = millis(d.Budget)
+	}
+	return s
 }
 
 // shortfalls lists the reasons why the run is not a success, and is empty for a success.
 func (r *report) shortfalls() []string {
-	var all []string
+	all := []string{}
 	add := func(format string, a ...any) { all = append(all, fmt.Sprintf(format, a...)) }
 	c := r.Clients
 	if r.interrupted {
@@ -114,6 +200,9 @@ func (r *report) shortfalls() []string {
 	}
 	return all
 }
+
+// sortedKeys returns the keys of a map in their order.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // because lists reasons, the most frequent first.
 func because(t tally) string {

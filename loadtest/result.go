@@ -1,25 +1,29 @@
 package loadtest
 
 import (
-	"math"
-	"slices"
-	"time"
-
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"github.com/netloop/netloop/internal/netem"
 )
 
-// Result is the outcome of a load test, which --out json writes under stable names. Times are
-// milliseconds, rates are per second, and unknown values are null. All fields but Clients,
-// Converged and Simulated are of the measured window alone.
+// SchemaVersion is the version of the JSON of a [Result]. It changes when a field is removed or
+// gets another meaning, and not when one is added.
+const SchemaVersion = 1
+
+// Result is the outcome of a load test, which --out json writes under stable names:
+// result.schema.json is its JSON Schema. Times are milliseconds, rates are per second, and unknown
+// values are null. All fields but Run, Verdict, Clients, Joins, Series, Converged and Simulated
+// are of the measured window alone.
 type Result struct {
-	Clients   Clients   `json:"clients"`
-	RPC       RPC       `json:"rpc"`
-	Snapshots Snapshots `json:"snapshots"`
-	Server    Server    `json:"server"`
-	Generator Generator `json:"generator"`
-	Feel      Feel      `json:"feel"`
+	SchemaVersion int       `json:"schema_version"`
+	Run           Run       `json:"run"`
+	Verdict       Verdict   `json:"verdict"`
+	Clients       Clients   `json:"clients"`
+	Joins         Joins     `json:"joins"`
+	RPC           RPC       `json:"rpc"`
+	Snapshots     Snapshots `json:"snapshots"`
+	Network       Network   `json:"network"`
+	Server        Server    `json:"server"`
+	Generator     Generator `json:"generator"`
+	Feel          Feel      `json:"feel"`
 	// Counts are the bots' counts of [Meter.Count], by name. It is left out if the bots count no
 	// event.
 	Counts map[string]uint64 `json:"counts,omitempty"`
@@ -32,6 +36,14 @@ type Result struct {
 	// the 99th percentile of Generator.Lateness exceeds one tick, or fewer than 99 % of the
 	// intended calls were sent.
 	Saturated bool `json:"saturated"`
+	// Worst are the ten slowest ticks of the default room, with the slowest system of each. Ticks
+	// are missing if 50 ticks of the hour before the window were slower.
+	Worst []WorstTick `json:"worst_ticks,omitempty"`
+	// Series has the figures of each second of the whole run.
+	Series Series `json:"series"`
+	// Histograms are the exact counts behind the percentiles, by the name of the distribution, such
+	// as snapshot.age. A distribution without a record is left out.
+	Histograms map[string]Histogram `json:"histograms"`
 }
 
 // Clients counts the clients of the whole run.
@@ -41,12 +53,41 @@ type Clients struct {
 	Failed    int `json:"failed"`    // tried to connect, and were not admitted
 	// of the admitted ones: they read the received state, and compare it at the end; see --verify
 	Verifying int `json:"verifying"`
-	// admitted, and lost the connection before the end
+	// admitted, and lost the connection before the end; not those that the run itself ended
 	Disconnected int `json:"disconnected"`
 	// broken connections after which the client reconnected or tried to; see --reconnect
 	Drops int `json:"drops"`
 	// of them, those after which the client resumed its seat, instead of joining anew
 	Resumes int `json:"resumes"`
+}
+
+// Joins has the admissions of the whole run.
+type Joins struct {
+	Admitted uint64   `json:"admitted"`
+	Rate     *float64 `json:"per_second"` // from the first one's begin to the last one's end
+	Latency  Spread   `json:"latency_ms"` // of an admission, from the dial on
+	// Refused counts the attempts that failed, by reason.
+	Refused map[string]uint64 `json:"refused,omitempty"`
+	// Ended counts the lost connections, by reason.
+	Ended map[string]uint64 `json:"ended,omitempty"`
+}
+
+// Network has the figures of the connections. Those that the server counts are null without
+// --admin.
+type Network struct {
+	// RTT is the median over clients of the smallest recent round trip, at the end.
+	RTT *float64 `json:"rtt_ms"`
+	// Lost are packets of state that did not arrive, HeldBack due snapshots that the server did not
+	// send because the link had no room: both of the reading clients.
+	Lost     uint64 `json:"packets_lost"`
+	HeldBack uint64 `json:"snapshots_held_back"`
+	// Chokes counts datagrams that waited 1 ms or more for a client's congestion window.
+	Chokes *float64 `json:"chokes"`
+	// Per client and second: datagrams and stream data, to the clients (down) and from them (up).
+	BytesDown   *float64 `json:"bytes_down"`
+	BytesUp     *float64 `json:"bytes_up"`
+	PacketsDown *float64 `json:"packets_down"`
+	PacketsUp   *float64 `json:"packets_up"`
 }
 
 // RPC has the figures of the calls that [Calls] made, and of those measured with [Meter.Begin]. A
@@ -81,13 +122,41 @@ type Server struct {
 	Overruns     *uint64  `json:"overruns"`      // ticks that took longer than their period
 	DroppedTicks *uint64  `json:"dropped_ticks"` // real time that no tick represents
 	TickRate     *float64 `json:"tick_rate_hz"`  // ticks that ran, per second
+	Budget       *float64 `json:"budget_ms"`     // of a tick: its period
+	// FlushLag is the 99th percentile of the time from a tick's flush until the transport has
+	// accepted the last datagram of a client: the upper bound of a bucket of the server's metrics.
+	FlushLag *float64 `json:"flush_lag_p99_ms"`
+	Process  Process  `json:"process"`
+}
+
+// WorstTick is a slow tick of the server.
+type WorstTick struct {
+	Tick     uint64  `json:"tick"`
+	Duration float64 `json:"duration_ms"`
+	Lateness float64 `json:"lateness_ms"`
+	Cause    string  `json:"cause"` // why it was late or too long; empty if it was neither
+	System   string  `json:"system"`
+	Stage    string  `json:"stage"`
+	Cost     float64 `json:"system_ms"`
+}
+
+// Process has the resources of a process. CPU and GC are of the measured window, the others of its
+// end.
+type Process struct {
+	CPU        *float64 `json:"cpu_cores"` // used on average: 1 is one core all the time
+	Cores      *float64 `json:"cores"`     // that Go may use: GOMAXPROCS
+	Memory     *float64 `json:"memory_bytes"`
+	Goroutines *float64 `json:"goroutines"`
+	GCCycles   *float64 `json:"gc_cycles"`
+	GCCPU      *float64 `json:"gc_cpu_cores"`
 }
 
 // Generator has the load generator's own figures, which affect every other figure.
 type Generator struct {
 	// Lateness is the delay of each frame of each client after its deadline. Frames that a stall
 	// has skipped count too, each from its own deadline.
-	Lateness Spread `json:"lateness_ms"`
+	Lateness Spread  `json:"lateness_ms"`
+	Process  Process `json:"process"`
 }
 
 // Simulated counts the datagrams of the whole run in each direction of the network of --simulate.
@@ -114,71 +183,4 @@ func simulated(network netem.Spec, st *netem.Stats) *Simulated {
 		}
 	})
 	return s
-}
-
-// Latency is a distribution with its tail.
-type Latency struct {
-	P50  *float64 `json:"p50"`
-	P90  *float64 `json:"p90"`
-	P99  *float64 `json:"p99"`
-	P999 *float64 `json:"p999"` // 99.9 %
-	Max  *float64 `json:"max"`
-}
-
-// Spread is a distribution without its tail.
-type Spread struct {
-	P50 *float64 `json:"p50"`
-	P99 *float64 `json:"p99"`
-	Max *float64 `json:"max"`
-}
-
-// ClientRate is a distribution over clients.
-type ClientRate struct {
-	Min *float64 `json:"min"`
-	P50 *float64 `json:"p50"`
-}
-
-func latency(h *hdrhistogram.Histogram) Latency {
-	return Latency{percentile(h, 50), percentile(h, 90), percentile(h, 99), percentile(h, 99.9), percentile(h, 100)}
-}
-
-func spread(h *hdrhistogram.Histogram) Spread {
-	return Spread{percentile(h, 50), percentile(h, 99), percentile(h, 100)}
-}
-
-// counted is a distribution of /ticks.
-type counted interface {
-	Count() uint64
-	Percentile(p float64) time.Duration
-	Max() time.Duration
-}
-
-func spreadOf(h counted) Spread {
-	if h.Count() == 0 {
-		return Spread{}
-	}
-	return Spread{millis(h.Percentile(50)), millis(h.Percentile(99)), millis(h.Max())}
-}
-
-// clientRate is the distribution over clients of the snapshots that each received within a time.
-// The median of an even number is the lower of the two in the middle.
-func clientRate(received []uint64, length time.Duration) ClientRate {
-	if len(received) == 0 || length <= 0 {
-		return ClientRate{}
-	}
-	slices.Sort(received)
-	rate := func(n uint64) *float64 { return hundredths(float64(n) / length.Seconds()) }
-	return ClientRate{Min: rate(received[0]), P50: rate(received[(len(received)-1)/2])}
-}
-
-// hundredths rounds to two decimals.
-func hundredths(x float64) *float64 {
-	x = math.Round(x*100) / 100
-	return &x
-}
-
-// saturated reports whether the generator was too slow in the measured window: see [Result].
-func saturated(r *recorder, tick time.Duration) bool {
-	late := time.Duration(r.lateness.ValueAtPercentile(99)) * time.Microsecond
-	return late > tick || float64(r.sent) < 0.99*float64(r.intended)
 }

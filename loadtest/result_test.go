@@ -2,13 +2,18 @@ package loadtest
 
 import (
 	"encoding/json"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/jsonschema-go/jsonschema"
+
 	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/internal/metrics/ticks"
 	"github.com/netloop/netloop/internal/netem"
+	"github.com/netloop/netloop/internal/slowtick"
 	"github.com/netloop/netloop/internal/testing/golden"
 )
 
@@ -30,6 +35,7 @@ func made() *report {
 	r.converged = 2
 	feelOf(r.rec.feel)
 	r.fill([]uint64{1199, 1201})
+	r.judge()
 	return r
 }
 
@@ -69,14 +75,81 @@ func account(n uint64) *ticks.Snapshot {
 	return s
 }
 
+// served returns the server's figures between 600 and 1 800 ticks.
+func served(t *testing.T) *Server {
+	t.Helper()
+	s := serverResult(serverTicks(account(600), account(1800), func(text string) { t.Error(text) }))
+	return &s
+}
+
 func TestJSONNamesAreStable(t *testing.T) {
 	r := made()
-	r.Server = serverResult(account(600), account(1800), func(text string) { t.Error(text) })
-	text, err := json.MarshalIndent(r.Result, "", "  ")
+	r.Server = *served(t)
+	r.Run = (&run{opts: options{command: []string{"loadclient"}, values: map[string]string{"clients": "2"}}}).describe(r)
+	r.Run.Machine, r.Run.Build = Machine{}, Build{}
+	r.Series = Series{Every: 1, Points: []Point{{At: 1, Phase: "measuring", AgeP99: r.Snapshots.Age.P99}}}
+	r.Worst = worst(nil, []slowtick.Record{{Tick: 7, Duration: 9 * time.Millisecond, Blame: slowtick.System{Name: "ai", Stage: "Update", Cost: 8 * time.Millisecond}}})
+	var b strings.Builder
+	if err := write("json", nil, r, &b); err != nil {
+		t.Fatal(err)
+	}
+	golden.Check(t, "testdata/result.json", b.String())
+	if err := Fits([]byte(b.String())); err != nil {
+		t.Error(err)
+	}
+}
+
+// The schema is that of the type Result, and refuses other texts: go test -rewrite writes it.
+func TestTheSchemaIsThatOfTheResult(t *testing.T) {
+	schema, err := jsonschema.For[Result](nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden.Check(t, "testdata/result.json", string(text)+"\n")
+	schema.Schema, schema.Title = "https://json-schema.org/draft/2020-12/schema", "the result of a load test of netloop, of schema_version "+strconv.Itoa(SchemaVersion)
+	var version any = SchemaVersion
+	schema.Properties["schema_version"].Const = &version
+	text, err := json.MarshalIndent(schema, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Check(t, schemaFile, string(text)+"\n")
+	good, err := os.ReadFile("testdata/result.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for from, to := range map[string]string{`"schema_version": 1`: `"schema_version": 2`, `"seed": 0`: `"seed": "0"`, `"converged": `: `"agreed": `} {
+		if Fits([]byte(strings.Replace(string(good), from, to, 1))) == nil {
+			t.Errorf("it accepts %s", to)
+		}
+	}
+}
+
+// Only ticks between the two readings count, the slowest first.
+func TestTheWorstTicksAreOfTheWindow(t *testing.T) {
+	tick := func(n uint64, ms int) slowtick.Record {
+		return slowtick.Record{Tick: n, Duration: time.Duration(ms) * time.Millisecond}
+	}
+	before, after := []slowtick.Record{tick(1, 99), tick(2, 5)}, []slowtick.Record{tick(1, 99), tick(2, 5)}
+	for n := range 12 {
+		after = append(after, tick(uint64(100+n), 10+n))
+	}
+	got := worst(before, after)
+	if len(got) != worstTicks || got[0].Tick != 111 || got[worstTicks-1].Tick != 102 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Metrics of the server are differences between two readings; a counter that fell has none.
+func TestServersMetricsAreOfTheWindow(t *testing.T) {
+	before := parseSamples("# HELP x\na_total 5\nlag_bucket{le=\"0.001\"} 10\nlag_bucket{le=\"0.005\"} 20\nlag_bucket{le=\"+Inf\"} 20\n")
+	after := parseSamples("a_total 4\nlag_bucket{le=\"0.001\"} 10\nlag_bucket{le=\"0.005\"} 119\nlag_bucket{le=\"+Inf\"} 120\nbroken\n")
+	if got := after.upperBound(before, "lag", 0.99); !is(got, 5) || after.grown(before, "a_total") != nil || after.upperBound(before, "lag", 0.999) != nil {
+		t.Errorf("p99 %s ms", figure(got))
+	}
+	a, b := 3.0, 5.0
+	if p := process(usage{cpu: &a, gcCycles: &a}, usage{cpu: &b, gcCycles: &b, memory: &b}, 4*time.Second); *p.CPU != 0.5 || *p.GCCycles != 2 || *p.Memory != 5 || p.GCCPU != nil {
+		t.Errorf("the process: %+v", p)
+	}
 }
 
 // Unknown values are null, and every name is present.
@@ -93,7 +166,7 @@ func TestJSONOfUnknownValuesIsNull(t *testing.T) {
 
 func TestSummaryOfAGoodRun(t *testing.T) {
 	r := made()
-	r.Server = serverResult(account(600), account(1800), func(text string) { t.Error(text) })
+	r.Server = *served(t)
 	var b strings.Builder
 	writeSummary(&b, &options{addr: "127.0.0.1:4433", seed: 1}, r)
 	golden.Check(t, "testdata/good.txt", b.String())
@@ -105,6 +178,7 @@ func TestSummaryOfABadRun(t *testing.T) {
 	r.dialErrors, r.lost, r.notEqual = tally{"refused: full: 3 players": 2}, tally{"lost": 1}, tally{"client: the state differs from the server's": 1}
 	r.converged, r.rec.sent = 1, 70
 	r.fill([]uint64{1199, 1201, 500})
+	r.judge()
 	r.Simulated, r.network = &Simulated{Network: "rtt=150ms,loss=5%"}, new(netem.Stats)
 	var b strings.Builder
 	writeSummary(&b, &options{addr: "127.0.0.1:4433", seed: 1}, r)
@@ -132,8 +206,10 @@ func TestEachShortfallIsReported(t *testing.T) {
 
 func TestARestartedServerHasNoFigures(t *testing.T) {
 	said := ""
-	if got := serverResult(account(1800), account(600), func(text string) { said = text }); got != (Server{}) || said == "" {
-		t.Errorf("figures %+v, said %q", got, said)
+	r := made()
+	r.serverFigures(&reading{ticks: account(1800)}, &reading{ticks: account(600)}, func(text string) { said = text })
+	if r.Server != (Server{}) || said == "" {
+		t.Errorf("figures %+v, said %q", r.Server, said)
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
+
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/internal/bridge"
@@ -19,6 +21,7 @@ import (
 	"github.com/netloop/netloop/internal/metrics/ticks"
 	"github.com/netloop/netloop/internal/net/quicnet"
 	"github.com/netloop/netloop/internal/netem"
+	"github.com/netloop/netloop/internal/slowtick"
 )
 
 // phase is the phase of a run. Phases only advance.
@@ -54,6 +57,9 @@ type run struct {
 	perSocket int
 	simulated *netem.Stats // nil without --simulate
 
+	start time.Time     // of the run
+	began time.Duration // the same on the run's clock
+
 	at         atomic.Int32  // phase
 	verifyFrom time.Duration // written before the phase that reads it
 	connected  atomic.Int64
@@ -66,13 +72,49 @@ type run struct {
 
 	mu          sync.Mutex
 	dialErrors  tally // under mu
+	joins       joins // under mu
 	interrupted bool
-	before      *ticks.Snapshot
-	after       *ticks.Snapshot
+	before      reading
+	after       reading
+}
+
+// reading has the figures of both processes at one moment.
+type reading struct {
+	ticks   *ticks.Snapshot // nil if unknown
+	slow    []slowtick.Record
+	metrics samples
+	own     usage
+}
+
+// joins has the admissions of a run.
+type joins struct {
+	latency     *hdrhistogram.Histogram
+	first, last time.Duration // begin of the first, end of the last
+}
+
+func (j *joins) add(began, ended time.Duration) {
+	if j.latency == nil {
+		j.latency, j.first = newHistogram(), began
+	}
+	record(j.latency, ended-began)
+	j.first, j.last = min(j.first, began), max(j.last, ended)
+}
+
+// result returns the figures of the admissions, with the reasons of the others.
+func (j *joins) result(refused, ended tally) Joins {
+	r := Joins{Refused: refused, Ended: ended}
+	if j.latency != nil {
+		r.Admitted, r.Latency = uint64(j.latency.TotalCount()), spread(j.latency)
+		if d := j.last - j.first; d > 0 {
+			r.Rate = hundredths(float64(r.Admitted) / d.Seconds())
+		}
+	}
+	return r
 }
 
 func newRun(o options, b Bot, stderr io.Writer) *run {
-	r := &run{opts: o, bot: b, clock: clock.NewSystem(), screen: newScreen(stderr, o.quiet), dialErrors: tally{}}
+	r := &run{opts: o, bot: b, clock: clock.NewSystem(), screen: newScreen(stderr, o.quiet), dialErrors: tally{}, start: time.Now()}
+	r.began = r.now()
 	if o.admin != "" {
 		r.admin = newAdmin(o.admin, o.token)
 	}
@@ -138,13 +180,12 @@ func (r *run) play(ctx context.Context) (*report, error) {
 	}
 	r.tick = first.client.TickRate().Period()
 	r.startWorkers()
-	stopProgress := r.startProgress(ctx)
-	defer stopProgress()
+	stopSampler := r.startSampler(ctx)
 	r.ramp(ctx, first)
 	r.phases(ctx)
 	r.enter(goodbye)
 	r.ended.Wait()
-	return r.report(), nil
+	return r.report(stopSampler()), nil
 }
 
 // phases runs the phases from the warm-up to the verification, until one ends early.
@@ -153,13 +194,13 @@ func (r *run) phases(ctx context.Context) {
 	if !r.wait(ctx, r.opts.warmup) {
 		return
 	}
-	r.before = r.readTicks(ctx)
+	r.before = r.read(ctx)
 	from := r.now()
 	r.window.open(from, from+r.opts.duration)
 	r.enter(measuring)
 	complete := r.wait(ctx, r.opts.duration)
 	r.window.end(r.now())
-	r.after = r.readTicks(context.WithoutCancel(ctx))
+	r.after = r.read(context.WithoutCancel(ctx))
 	if !complete {
 		return
 	}
@@ -231,6 +272,7 @@ const dialTimeout = 20 * time.Second
 func (r *run) dial(ctx context.Context, n int) (*player, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
+	began := r.now()
 	c, err := r.dialers[n/r.perSocket].Dial(ctx, r.opts.addr, client.Config{
 		Schema: r.bot.Schema(), Join: r.bot.Join(n), TLS: r.opts.tls, Transport: r.opts.transport, QUICDatagrams: r.opts.datagrams == "quic",
 		Tokens:    func(context.Context) (string, error) { return r.token(n) },
@@ -241,6 +283,9 @@ func (r *run) dial(ctx context.Context, n int) (*player, error) {
 		return nil, err
 	}
 	r.connected.Add(1)
+	r.mu.Lock()
+	r.joins.add(began, r.now())
+	r.mu.Unlock()
 	p := &player{client: c, meter: Meter{n: n, rand: rand.New(rand.NewPCG(r.opts.seed, uint64(n)))}}
 	before, verifies := r.opts.verifies(n)
 	if p.order = before; !verifies {
@@ -287,19 +332,30 @@ func (r *run) framePeriod(tick netloop.Rate) time.Duration {
 	return tick.Period()
 }
 
-// readTicks reads the figures of the server's ticks. After a failure it returns nil: the run
-// continues, and the report has no figures of the server.
-func (r *run) readTicks(ctx context.Context) *ticks.Snapshot {
+// read reads the figures of both processes. After a failure those of the server are missing: the
+// run continues.
+func (r *run) read(ctx context.Context) reading {
 	if r.admin == nil {
-		return nil
+		return reading{own: ownUsage()}
 	}
+	var now reading
 	s, err := r.admin.read(ctx)
+	if err == nil {
+		now.ticks = &s
+		now.metrics, err = r.admin.metrics(ctx)
+	}
+	if err == nil {
+		now.slow, err = r.admin.slow(ctx)
+	}
 	if err != nil {
 		r.screen.note(err.Error())
-		return nil
 	}
-	return &s
+	now.own = ownUsage()
+	return now
 }
+
+// playing returns the number of clients that play now.
+func (r *run) playing() int64 { return r.connected.Load() - r.gone.Load() - r.away.Load() }
 
 // hangUp ends every connection and waits for its goroutines. Errors of closing are ignored: the
 // figures are complete.

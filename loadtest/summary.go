@@ -3,8 +3,6 @@ package loadtest
 import (
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -42,13 +40,12 @@ func writeSummary(w io.Writer, o *options, r *report) {
 	fmt.Fprintln(w)
 	writeTimes(w, r)
 	fmt.Fprintln(w)
-	bad := r.shortfalls()
-	if len(bad) == 0 {
+	if r.Verdict.Pass {
 		fmt.Fprintln(w, "OK: every client connected and stayed, every state that was compared equals the server's, and the generator kept up.")
 		return
 	}
-	fmt.Fprintf(w, "NOT OK (exit %d):\n", exitShort)
-	for _, why := range bad {
+	fmt.Fprintf(w, "NOT OK (exit %d):\n", r.Verdict.Exit)
+	for _, why := range r.Verdict.Reasons {
 		fmt.Fprintf(w, "  - %s\n", why)
 	}
 }
@@ -80,7 +77,7 @@ func writeCounts(w io.Writer, o *options, r *report) {
 // happened lists the bots' counts, by name.
 func happened(counts map[string]uint64) string {
 	var all []string
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
+	for _, name := range sortedKeys(counts) {
 		all = append(all, grouped(counts[name])+" "+name)
 	}
 	return strings.Join(all, ", ")

@@ -48,8 +48,8 @@ type worker struct {
 	timer   *time.Timer
 	sleep   func(until time.Duration) // nil unless frames are exact: see waitExactly
 
-	// The progress line puts an empty record into spare, and takes the filled one from full a
-	// moment later: no lock and no garbage on this side.
+	// The sampler puts an empty record into spare, and takes the filled one from full a moment
+	// later: no lock and no garbage on this side.
 	live        *live
 	spare, full atomic.Pointer[live]
 
@@ -202,8 +202,12 @@ func (w *worker) frame(p *player, now time.Duration) {
 // look records the client's figures after a frame.
 func (w *worker) look(p *player, now time.Duration) {
 	s := p.client.Stats()
+	known := s.Synced && s.Applied > 0
+	if known {
+		record(w.live.age, s.Age)
+	}
 	if w.run.window.holds(now) {
-		if s.Synced && s.Applied > 0 {
+		if known {
 			record(w.rec.age, s.Age)
 		}
 		w.rec.feel.frame(&s, &p.stats)
@@ -245,7 +249,7 @@ func (w *worker) settle(p *player) {
 	}
 }
 
-// handOver moves the live record to full if the progress line has put an empty one into spare, and
+// handOver moves the live record to full if the sampler has put an empty one into spare, and
 // continues with that.
 func (w *worker) handOver() {
 	if w.spare.Load() == nil {
@@ -258,8 +262,8 @@ func (w *worker) handOver() {
 
 // request asks the worker for its live record, which the empty record clean replaces. collect adds
 // the supplied record to sum, and returns it empty for the next request, or nil if the worker,
-// which needs about the time idle, has not supplied it yet. Only the progress line's goroutine
-// calls both.
+// which needs about the time idle, has not supplied it yet. Only the sampler's goroutine calls
+// both.
 func (w *worker) request(clean *live) { w.spare.Store(clean) }
 
 func (w *worker) collect(sum *live) (used *live) {
