@@ -136,7 +136,8 @@ func TestBotsPlayARealServer(t *testing.T) {
 	s, stop := serve(t, netloop.Config{}, g)
 	file := filepath.Join(t.TempDir(), "result.json")
 	code, stdout, stderr := load(t, t.Context(), "run", "--addr", s.Addr().String(), "--admin", "http://"+s.AdminAddr().String(),
-		"--clients", "5", "--ramp", "100ms", "--warmup", "1s", "--duration", "2s", "--out", "json="+file, "--out", "csv="+file+".csv", "--out", "hlog="+file+".hlog", "--tags", "of=test")
+		"--clients", "5", "--ramp", "100ms", "--warmup", "1s", "--duration", "2s", "--out", "json="+file, "--out", "csv="+file+".csv", "--out", "hlog="+file+".hlog", "--tags", "of=test",
+		"--threshold", "server.tick.p99<1s", "--threshold", "snapshot.age.p99<2s+rtt")
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -155,6 +156,9 @@ func TestBotsPlayARealServer(t *testing.T) {
 	}
 	if r.Joins.Admitted != 5 || r.Joins.Rate == nil || r.Run.Flags["clients"] != "5" || r.Run.Tags["of"] != "test" || r.Run.Seed != 1 || len(r.Run.Command) < 10 {
 		t.Errorf("joins %+v, run %+v", r.Joins, r.Run)
+	}
+	if v := r.Verdict; v.Exit != code || len(v.Thresholds) != 2 || !v.Thresholds[0].Met || !v.Thresholds[1].Met {
+		t.Errorf("the verdict: %+v", v)
 	}
 	measured, joins := 0, uint64(0)
 	for _, p := range r.Series.Points {

@@ -3,8 +3,8 @@ package loadtest
 import (
 	"encoding/json"
 	"math"
-	"os"
 	"math/rand/v2"
+	"os"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"

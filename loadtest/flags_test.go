@@ -56,6 +56,7 @@ func TestErrorsNameInvalidFlags(t *testing.T) {
 		{"--per-socket 0", "--per-socket: 0 cannot be used: use 1 to 1000"},
 		{"--per-socket 1001", "--per-socket"},
 		{"--transport tcp", "--transport"},
+		{"--threshold snapshot.agee.p99<1ms", "--threshold: \"snapshot.agee.p99\" is no metric, did you mean snapshot.age.p99?"},
 		{"--simulate los=5%", `--simulate: "los" is not a key`},
 	} {
 		var stdout, stderr bytes.Buffer

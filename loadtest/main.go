@@ -13,8 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"github.com/netloop/netloop/internal/spelling"
 )
 
 // Exit statuses.
@@ -70,6 +68,9 @@ func command(name string, args []string, stdout, stderr io.Writer, b Bot) (cmd *
 	var o options
 	code = new(int)
 	play := func(cmd *cobra.Command, _ []string) (err error) {
+		if err := configure(o.config, cmd.Flags()); err != nil {
+			return err
+		}
 		if err := o.validate(); err != nil {
 			return err
 		}
@@ -101,16 +102,6 @@ func command(name string, args []string, stdout, stderr io.Writer, b Bot) (cmd *
 		return fmt.Errorf("%w: %s --help lists the flags", err, name)
 	})
 	return cmd, code
-}
-
-// suggest returns ", did you mean --NAME?" for the flag that is nearest to a mistyped one.
-func suggest(wrote string, flags *pflag.FlagSet) string {
-	var names []string
-	flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	if best := spelling.Nearest(wrote, names); best != "" {
-		return ", did you mean --" + best + "?"
-	}
-	return ""
 }
 
 // noArgs refuses positional arguments.

@@ -33,21 +33,25 @@ type options struct {
 	adminFile string // of tokens
 	out       []string
 	tags      map[string]string
-	ca        string
-	certHash  string
-	simulate  string
-	quiet     bool
-	reconnect bool
-	verify    int
-	perSocket int
-	transport client.Transport
-	datagrams string
+	config    string
+
+	thresholds []string
+	ca         string
+	certHash   string
+	simulate   string
+	quiet      bool
+	reconnect  bool
+	verify     int
+	perSocket  int
+	transport  client.Transport
+	datagrams  string
 
 	tokenKey      string
 	tokenAudience string
 	tokenSubject  string
 
 	outputs []output          // of out
+	bounds  []threshold       // of thresholds
 	command []string          // as typed
 	values  map[string]string // of all flags
 	tls     *tls.Config       // of ca, certHash and addr
@@ -82,7 +86,9 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.admin, "admin", "", "`URL` of the server's admin listener, as in http://127.0.0.1:8080: for the server's own figures")
 	f.StringVar(&o.adminFile, "admin-token-file", "", "`FILE` with a token for --admin, as the server's")
 	f.StringArrayVar(&o.out, "out", nil, "`FORMAT[=FILE]`: text, json, csv (the figures of each second) or hlog (the histograms), to stdout or into a file; may be repeated (default text)")
+	f.StringVar(&o.config, "config", "", "YAML `FILE` with flags, as in clients: 50; the command line wins")
 	f.StringToStringVar(&o.tags, "tags", nil, "`NAME=TEXT,...` to tell results apart: they are copied into the result")
+	f.StringArrayVar(&o.thresholds, "threshold", nil, "`METRIC<BOUND` that a good run meets, as in snapshot.age.p99<120ms, server.tick.p99<50% (of a tick) or snapshot.age.p99<3ticks+rtt; may be repeated")
 	f.StringVar(&o.ca, "ca", "", "PEM `FILE` with the authority that vouches for the server")
 	f.StringVar(&o.certHash, "cert-hash", "", "SHA-256 of the server's certificate in `HEX`, instead of an authority")
 	f.StringVar(&o.tokenKey, "token-key", "", "`FILE` with the private key that makes the bots' tokens, for a server with --auth token")
@@ -122,7 +128,7 @@ func (o *options) validate() error {
 	if o.verify == 0 || o.verify > o.clients {
 		o.verify = o.clients
 	}
-	return errors.Join(o.parseAdmin(), o.parseOut(), o.parseTrust(), o.parseToken(), o.parseNetwork())
+	return errors.Join(o.parseAdmin(), o.parseOut(), o.parseThresholds(), o.parseTrust(), o.parseToken(), o.parseNetwork())
 }
 
 // verifies reports whether client n is one of those that read their state, which are spread evenly,

@@ -63,7 +63,7 @@ func (r *run) report(series Series) *report {
 	rep.Network.RTT = median(trips)
 	rep.Generator.Process = process(r.before.own, r.after.own, rep.length)
 	rep.Simulated, rep.network = simulated(r.opts.network, r.simulated), r.simulated
-	rep.judge()
+	rep.judge(r.opts.bounds)
 	return rep
 }
 
@@ -195,11 +195,15 @@ func (r *report) shortfalls() []string {
 		add("%d of %d clients could not find their state equal to the server's%s", r.Clients.Verifying-r.converged, r.Clients.Verifying, because(r.notEqual))
 	}
 	if r.Saturated {
-		add("the generator was too slow, so the figures mean nothing: p99 of its own lateness %s ms (at most %s, one tick), %d of %d intended calls sent (at least 99 %%): use fewer --clients, or more cores",
-			figure(percentile(r.rec.lateness, 99)), figure(millis(r.tick)), r.rec.sent, r.rec.intended)
+		own := r.Generator.Process
+		add("the generator was too slow, so the figures mean nothing: p99 of its own lateness %s ms (at most %s, one tick), %d of %d intended calls sent (at least 99 %%), %s of %s cores used: use fewer --clients, or more cores",
+			figure(percentile(r.rec.lateness, 99)), figure(millis(r.tick)), r.rec.sent, r.rec.intended, figure(own.CPU), cores(own.Cores))
 	}
 	return all
 }
+
+// cores prints a number of cores.
+func cores(x *float64) string { return show(x, asCount) }
 
 // sortedKeys returns the keys of a map in their order.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -35,7 +35,7 @@ func made() *report {
 	r.converged = 2
 	feelOf(r.rec.feel)
 	r.fill([]uint64{1199, 1201})
-	r.judge()
+	r.judge(nil)
 	return r
 }
 
@@ -178,7 +178,7 @@ func TestSummaryOfABadRun(t *testing.T) {
 	r.dialErrors, r.lost, r.notEqual = tally{"refused: full: 3 players": 2}, tally{"lost": 1}, tally{"client: the state differs from the server's": 1}
 	r.converged, r.rec.sent = 1, 70
 	r.fill([]uint64{1199, 1201, 500})
-	r.judge()
+	r.judge(nil)
 	r.Simulated, r.network = &Simulated{Network: "rtt=150ms,loss=5%"}, new(netem.Stats)
 	var b strings.Builder
 	writeSummary(&b, &options{addr: "127.0.0.1:4433", seed: 1}, r)

@@ -35,19 +35,47 @@ func grouped(n uint64) string {
 
 // writeSummary prints the report for a person.
 func writeSummary(w io.Writer, o *options, r *report) {
-	fmt.Fprintf(w, "%d clients on %s, measured for %v, seed %d\n\n", r.Clients.Connected, o.addr, r.length.Round(10*time.Millisecond), o.seed)
+	writeVerdict(w, r)
+	fmt.Fprintf(w, "\n%d clients on %s, measured for %v, seed %d\n\n", r.Clients.Connected, o.addr, r.length.Round(10*time.Millisecond), o.seed)
 	writeCounts(w, o, r)
 	fmt.Fprintln(w)
 	writeTimes(w, r)
-	fmt.Fprintln(w)
-	if r.Verdict.Pass {
-		fmt.Fprintln(w, "OK: every client connected and stayed, every state that was compared equals the server's, and the generator kept up.")
-		return
+	writeWorst(w, r.Worst)
+}
+
+// writeVerdict prints first whether the figures mean anything, then each threshold, then the other
+// reasons against the run.
+func writeVerdict(w io.Writer, r *report) {
+	v := &r.Verdict
+	if !v.Valid {
+		fmt.Fprint(w, "INVALID  INVALID  INVALID  INVALID  INVALID  INVALID  INVALID\n\n")
 	}
-	fmt.Fprintf(w, "NOT OK (exit %d):\n", r.Verdict.Exit)
-	for _, why := range r.Verdict.Reasons {
+	if v.Pass {
+		fmt.Fprintln(w, "OK: every client connected and stayed, every state that was compared equals the server's, and the generator kept up.")
+	} else {
+		fmt.Fprintf(w, "NOT OK (exit %d):\n", v.Exit)
+	}
+	for _, why := range v.Reasons {
 		fmt.Fprintf(w, "  - %s\n", why)
 	}
+	for _, j := range v.Thresholds {
+		if j.Met {
+			fmt.Fprintf(w, "  ✓ %s: %s\n", j.Threshold, show(j.Value, unit(j.Unit)))
+		}
+	}
+}
+
+// writeWorst prints the slowest ticks.
+func writeWorst(w io.Writer, all []WorstTick) {
+	if len(all) == 0 {
+		return
+	}
+	fmt.Fprint(w, "\nworst ticks\n")
+	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, t := range all {
+		fmt.Fprintf(tab, "  %d\t%.2f ms\tof it %.2f %s at %s\t%s\n", t.Tick, t.Duration, t.Cost, t.System, t.Stage, t.Cause)
+	}
+	_ = tab.Flush() // Write errors are ignored, as with any print.
 }
 
 // writeCounts prints the counts, one subject per line.
@@ -64,7 +92,13 @@ func writeCounts(w io.Writer, o *options, r *report) {
 		line("game", "%s", happened(r.Counts))
 	}
 	writeFeel(line, &r.Feel)
+	line("joins", "%s admitted, %s a second%s", grouped(r.Joins.Admitted), figure(r.Joins.Rate), because(r.Joins.Refused))
+	n := &r.Network
+	line("network", "%s down, %s up per client and second, %s and %s packets; %s packets lost, %s snapshots held back, %s chokes; RTT %s ms",
+		show(n.BytesDown, inBytes), show(n.BytesUp, inBytes), figure(n.PacketsDown), figure(n.PacketsUp), grouped(n.Lost), grouped(n.HeldBack), show(n.Chokes, asCount), figure(n.RTT))
 	line("server", "%s ticks/s, %s overruns, %s dropped ticks%s", figure(r.Server.TickRate), count(r.Server.Overruns), count(r.Server.DroppedTicks), unknown(r.Server, o.admin != ""))
+	writeProcess(line, "", &r.Server.Process)
+	writeProcess(line, "generator", &r.Generator.Process)
 	if r.network != nil {
 		line("simulated", "%s", r.Simulated.Network)
 		line("", "%s", r.network)
@@ -72,6 +106,13 @@ func writeCounts(w io.Writer, o *options, r *report) {
 	line("converged", "%s (%d of %d clients%s)", yesNo(r.Converged), r.converged, c.Verifying, blind(c))
 	line("saturated", "%s", yesNo(r.Saturated))
 	_ = tab.Flush() // Write errors are ignored, as with any print.
+}
+
+// writeProcess prints the resources of a process, and none if they are unknown.
+func writeProcess(line func(subject, format string, a ...any), name string, p *Process) {
+	if *p != (Process{}) {
+		line(name, "%s of %s cores, %s, %s goroutines, %s garbage collections", figure(p.CPU), cores(p.Cores), show(p.Memory, inBytes), show(p.Goroutines, asCount), show(p.GCCycles, asCount))
+	}
 }
 
 // happened lists the bots' counts, by name.
@@ -101,7 +142,7 @@ func writeFeel(line func(subject, format string, a ...any), f *Feel) {
 	}
 	missed := float64(f.InputsMissed) / float64(f.Inputs)
 	line("inputs", "%s made, %s missed (%s %%), %s bytes in a datagram", grouped(f.Inputs), grouped(f.InputsMissed), percent(&missed), figure(f.InputBytes))
-	line("own ship", "drawn %s frames after the input (p50), %s (p99)", whole(f.Reaction.P50), whole(f.Reaction.P99))
+	line("own ship", "drawn %s frames after the input (p50), %s (p99)", frames(f.Reaction.P50), frames(f.Reaction.P99))
 	line("predicted", "%s times a minute wrongly, %s of them for late inputs, off by %s (p50), %s (p99)",
 		figure(f.Mispredicted), figure(f.MispredictedLate), figure(f.Correction.P50), figure(f.Correction.P99))
 	if f.Hits > 0 {
@@ -116,7 +157,7 @@ func percent(x *float64) string {
 	return figure(&p)
 }
 
-func whole(x *float64) string {
+func frames(x *float64) string {
 	if x == nil {
 		return "–"
 	}
@@ -130,14 +171,18 @@ func writeTimes(w io.Writer, r *report) {
 	row("milliseconds", "p50", "p90", "p99", "p99.9", "max")
 	rtt := r.RPC.RTT
 	row("call latency", figure(rtt.P50), figure(rtt.P90), figure(rtt.P99), figure(rtt.P999), figure(rtt.Max))
-	short := func(name string, s Spread) { row(name, figure(s.P50), "", figure(s.P99), "", figure(s.Max)) }
-	short("snapshot interval", r.Snapshots.Interval)
-	short("snapshot age", r.Snapshots.Age)
-	short("view delay", r.Feel.Delay)
-	short("clock error", r.Feel.ClockError)
-	short("server tick", r.Server.Tick)
-	short("server lateness", r.Server.Lateness)
-	short("own lateness", r.Generator.Lateness)
+	for _, x := range []struct {
+		name string
+		of   Spread
+	}{
+		{"snapshot interval", r.Snapshots.Interval}, {"snapshot age", r.Snapshots.Age}, {"view delay", r.Feel.Delay}, {"clock error", r.Feel.ClockError},
+		{"server tick", r.Server.Tick}, {"server lateness", r.Server.Lateness}, {"join", r.Joins.Latency}, {"own lateness", r.Generator.Lateness},
+	} {
+		row(x.name, figure(x.of.P50), "", figure(x.of.P99), figure(x.of.P999), figure(x.of.Max))
+	}
+	if r.Server.Budget != nil {
+		row("tick budget", "", "", "", "", figure(r.Server.Budget))
+	}
 	_ = tab.Flush() // As above.
 }
 
