@@ -24,6 +24,10 @@ type Bot interface {
 	Start(c *client.Client, m *Meter)
 }
 
+// Profiles is an optional interface of a [Bot] with several behaviours, such as play and idle, that
+// --profile selects. The first is the default.
+type Profiles interface{ Profiles() []string }
+
 // Meter is a [Bot]'s access to the load test for one client: the client's number and random
 // numbers, scheduled calls, and measurements. Only the goroutine of the client's frames may use it.
 type Meter struct {
@@ -33,6 +37,11 @@ type Meter struct {
 	worker *worker
 	offset time.Duration // of the client's clock from the run's
 	blind  bool
+	slow   bool // of --slow-readers: its figures do not count
+	// anchor is the planned time of the join, on the run's clock: calls are scheduled from there, so
+	// that a slow handshake does not move them.
+	anchor  time.Duration
+	profile string
 
 	schedules []schedule
 	pending   int // measured calls that wait for their answer
@@ -44,6 +53,9 @@ func (m *Meter) N() int { return m.n }
 // Blind reports whether the client only acknowledges the received state, and has no objects: see
 // --verify. The bot shall send about as much as it would otherwise.
 func (m *Meter) Blind() bool { return m.blind }
+
+// Profile returns the client's profile, of those that the bot's [Profiles] lists; empty without.
+func (m *Meter) Profile() string { return m.profile }
 
 // Rand returns the client's own random numbers, seeded by --seed and N, so that a bot without other
 // random sources decides the same in every run.
@@ -89,7 +101,7 @@ func (m *Meter) Begin() (ended func(error)) {
 }
 
 func (m *Meter) begin(at time.Duration, now func() time.Duration) func(error) {
-	measured := m.worker.run.window.holds(at)
+	measured := m.measures(at)
 	if measured {
 		m.worker.rec.intended++
 		m.worker.rec.sent++
@@ -98,13 +110,24 @@ func (m *Meter) begin(at time.Duration, now func() time.Duration) func(error) {
 	return func(err error) { m.took(now()-at, measured, err) }
 }
 
+// Ask makes one call when it is the bot's turn, and measures it as [Meter.Begin] does. A bot that
+// asks again in then is a closed loop: it never has more than one call under way, and asks a slow
+// server less often.
+func Ask[Q, R any](m *Meter, k *netloop.Call[Q, R], q Q, then func(*netloop.Tick, R, error)) {
+	ended := m.Begin()
+	client.Call(m.client, k, q, func(t *netloop.Tick, r R, err error) {
+		ended(err)
+		then(t, r, err)
+	})
+}
+
 // Count counts one event of the game, such as an ended match: the report gives the number of events
 // in the measured window, by name. Use at most 32 names: further ones are counted together, as
 // "other reasons".
 func (m *Meter) Count(name string) { m.count(name, m.now()) }
 
 func (m *Meter) count(name string, at time.Duration) {
-	if m.worker.run.window.holds(at) {
+	if m.measures(at) {
 		m.worker.rec.counts.add(name)
 	}
 }
@@ -118,8 +141,22 @@ func (m *Meter) schedule(perSecond float64, ask func(*netloop.Tick, time.Duratio
 	}
 	period := time.Duration(float64(time.Second) / perSecond)
 	phase := time.Duration(m.rand.Float64() * float64(period))
-	m.schedules = append(m.schedules, schedule{next: m.now() + phase, period: period, ask: ask})
+	m.schedules = append(m.schedules, schedule{next: following(m.anchor+phase, period, m.now()), period: period, ask: ask})
 }
+
+// following returns the first time from at on, in a series of periods from first on.
+func following(first, period, at time.Duration) time.Duration {
+	if first >= at {
+		return first
+	}
+	if over := (at - first) % period; over > 0 {
+		return at + period - over
+	}
+	return at
+}
+
+// measures reports whether an event of the client at a time counts.
+func (m *Meter) measures(at time.Duration) bool { return !m.slow && m.worker.run.window.holds(at) }
 
 // now returns the time on the run's clock.
 func (m *Meter) now() time.Duration { return m.client.Now() - m.offset }
@@ -131,9 +168,9 @@ func (m *Meter) due(t *netloop.Tick, now time.Duration) {
 	for i := range m.schedules {
 		s := &m.schedules[i]
 		for made := 0; s.next <= now; s.next += s.period {
-			measured := m.worker.run.window.holds(s.next)
+			measured := m.measures(s.next)
 			if measured {
-				m.worker.rec.intended++
+				m.worker.rec.intend(m.n, i, s.next-time.Duration(m.worker.run.window.from.Load()))
 			}
 			if made == maxBurst {
 				continue

@@ -10,8 +10,9 @@
 //
 //	ramp        clients connect, evenly over --ramp, --per-socket of them to a UDP socket
 //	warm-up     they play without measurement
-//	measure     they play and are measured; /ticks of the server's admin listener is read
-//	            before and after
+//	measure     they play and are measured; the server's admin listener is read before and
+//	            after, and once a second for the series; --schedule, --churn and --storm change
+//	            the clients, by a plan that the seed fixes
 //	verify      every client that reads its state compares a digest of it with the server's
 //	goodbye     they leave
 //
@@ -28,7 +29,7 @@
 //	dial goroutines ──▶ worker: wait for the next frame ──▶ Client.Step ──▶ recorder ──▶ Result
 //	                            (snapshots and answers come in inside Step)
 //
-// The load is open: bots and calls keep their schedule whether the server answers or not, and a
+// The load is open, but for [Ask]: bots and calls keep their schedule whether the server answers or not, and a
 // call or frame that a slow server or generator delays counts from its scheduled time. A generator
 // that cannot keep up sets [Result] Saturated.
 package loadtest

@@ -16,6 +16,9 @@ import (
 // Execute is Main without the process.
 var Execute = execute
 
+// Samples reads the text of /metrics.
+func Samples(text string) map[string]float64 { return parseSamples(text) }
+
 // schemaFile is the JSON Schema of results.
 const schemaFile = "result.schema.json"
 

@@ -142,19 +142,19 @@ func (m *Meter) Corrected(size float64) { m.corrected(m.now(), size) }
 func (m *Meter) Hit(confirmed bool) { m.hit(m.now(), confirmed) }
 
 func (m *Meter) reacted(at time.Duration, frames int) {
-	if m.worker.run.window.holds(at) {
+	if m.measures(at) {
 		_ = m.worker.rec.feel.reaction.RecordValue(min(int64(frames), highestMicros))
 	}
 }
 
 func (m *Meter) corrected(at time.Duration, size float64) {
-	if m.worker.run.window.holds(at) {
+	if m.measures(at) {
 		_ = m.worker.rec.feel.correction.RecordValue(int64(min(size*1000, highestMicros)))
 	}
 }
 
 func (m *Meter) hit(at time.Duration, confirmed bool) {
-	if !m.worker.run.window.holds(at) {
+	if !m.measures(at) {
 		return
 	}
 	m.worker.rec.feel.hits++

@@ -57,6 +57,16 @@ func TestErrorsNameInvalidFlags(t *testing.T) {
 		{"--per-socket 1001", "--per-socket"},
 		{"--transport tcp", "--transport"},
 		{"--threshold snapshot.agee.p99<1ms", "--threshold: \"snapshot.agee.p99\" is no metric, did you mean snapshot.age.p99?"},
+		{"--transport quic=1,websocket=1", "--transport: quic=1,websocket=1 cannot be used: give --web too"},
+		{"--web 127.0.0.1:1", "--web: 127.0.0.1:1 cannot be used: leave it out"},
+		{"--schedule stairs", "--schedule: stairs cannot be used: use const, step or line"},
+		{"--churn 1%", "--churn"},
+		{"--churn 100%/s --clients 10000 --duration 1h", "--churn: 100%/s cannot be used: it would replace 36000000 clients"},
+		{"--storm=30s", "--storm"},
+		{"--slow-readers 101%", "--slow-readers"},
+		{"--profile play", "--profile: play cannot be used: leave it out"},
+		{"--rooms 3", "--rooms: 3 cannot be used: give --room too"},
+		{"--rooms 1001 --room a*", "--rooms"},
 		{"--simulate los=5%", `--simulate: "los" is not a key`},
 	} {
 		var stdout, stderr bytes.Buffer
@@ -102,8 +112,8 @@ func TestAdminMayLackItsScheme(t *testing.T) {
 
 // The bounds that the help names belong to their ranges.
 func TestTheBoundsOfTheFlagsAreAllowed(t *testing.T) {
-	least := options{addr: "127.0.0.1:1", clients: 1, perSocket: 1, datagrams: "auto", duration: 100 * time.Millisecond, frameRate: 1}
-	most := options{addr: "127.0.0.1:65535", clients: 10_000, perSocket: 1000, datagrams: "auto", ramp: 10 * time.Minute, warmup: 10 * time.Minute, duration: 24 * time.Hour, frameRate: 1000}
+	least := options{addr: "127.0.0.1:1", clients: 1, perSocket: 1, datagrams: "auto", transport: "quic", duration: 100 * time.Millisecond, frameRate: 1}
+	most := options{addr: "127.0.0.1:65535", clients: 10_000, perSocket: 1000, datagrams: "auto", transport: "quic", ramp: 10 * time.Minute, warmup: 10 * time.Minute, duration: 24 * time.Hour, frameRate: 1000}
 	for _, o := range []options{least, most} {
 		if err := o.validate(); err != nil {
 			t.Error(err)
@@ -113,7 +123,7 @@ func TestTheBoundsOfTheFlagsAreAllowed(t *testing.T) {
 
 // The certificate is checked for the host of the address, which is a URL for WebSockets.
 func TestTheCertificateIsThatOfTheHost(t *testing.T) {
-	for addr, over := range map[string]client.Transport{"play.example:443": client.QUIC, "wss://play.example:443/game": client.WebSocket} {
+	for addr, over := range map[string]string{"play.example:443": "quic", "wss://play.example:443/game": "websocket"} {
 		o := options{addr: addr, transport: over, clients: 1, perSocket: 1, datagrams: "auto", duration: time.Second}
 		if err := o.validate(); err != nil {
 			t.Fatal(err)
@@ -128,7 +138,7 @@ func TestTheCertificateIsThatOfTheHost(t *testing.T) {
 func TestVerifyingClientsAreSpreadEvenly(t *testing.T) {
 	for clients := 1; clients <= 40; clients++ {
 		for asked := 0; asked <= clients+1; asked++ {
-			o := options{addr: "127.0.0.1:1", clients: clients, perSocket: 1, datagrams: "auto", verify: asked, duration: time.Second}
+			o := options{addr: "127.0.0.1:1", clients: clients, perSocket: 1, datagrams: "auto", transport: "quic", verify: asked, duration: time.Second}
 			if err := o.validate(); err != nil {
 				t.Fatal(err)
 			}

@@ -74,6 +74,9 @@ func command(name string, args []string, stdout, stderr io.Writer, b Bot) (cmd *
 		if err := o.validate(); err != nil {
 			return err
 		}
+		if err := o.parseProfile(b); err != nil {
+			return err
+		}
 		o.command, o.values = args, valuesOf(cmd.Flags())
 		*code, err = playAndPrint(cmd.Context(), &o, stdout, stderr, b)
 		return err

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -36,28 +38,41 @@ type options struct {
 	config    string
 
 	thresholds []string
-	ca         string
-	certHash   string
-	simulate   string
-	quiet      bool
-	reconnect  bool
-	verify     int
-	perSocket  int
-	transport  client.Transport
-	datagrams  string
+
+	// The population, see plan.
+	schedule, churn, storm, slow string
+	ca                           string
+	certHash                     string
+	simulate                     string
+	quiet                        bool
+	reconnect                    bool
+	verify                       int
+	perSocket                    int
+	transport                    string
+	web                          string // address of the pages, for WebSocket beside others
+	profile                      string
+	room                         string
+	rooms                        int
+	datagrams                    string
 
 	tokenKey      string
 	tokenAudience string
 	tokenSubject  string
 
-	outputs []output          // of out
-	bounds  []threshold       // of thresholds
-	command []string          // as typed
-	values  map[string]string // of all flags
-	tls     *tls.Config       // of ca, certHash and addr
-	signer  *token.Signer     // of tokenKey; nil without
-	token   string            // of adminFile
-	network netem.Spec        // of simulate
+	outputs   []output           // of out
+	bounds    []threshold        // of thresholds
+	churnRate float64            // share of the clients, per second
+	stormAt   time.Duration      // in the measured window; below 0 is never
+	slowOf    []string           // by client: "slow" or ""
+	over      []client.Transport // by client
+	profileOf []string           // by client; nil without profiles
+	webTLS    *tls.Config        // of web
+	command   []string           // as typed
+	values    map[string]string  // of all flags
+	tls       *tls.Config        // of ca, certHash and addr
+	signer    *token.Signer      // of tokenKey; nil without
+	token     string             // of adminFile
+	network   netem.Spec         // of simulate
 }
 
 // Bounds of the options.
@@ -69,6 +84,7 @@ const (
 	// maxPerSocket is the most clients of one UDP socket. The socket's buffer of 208 KiB holds one
 	// snapshot for each of fifty clients; the goroutine that reads it keeps up with more.
 	maxPerSocket = 1000
+	maxRooms     = 1000
 	minFrames    = 1
 	maxFrames    = 1000
 )
@@ -97,7 +113,16 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.simulate, "simulate", "", "a bad `NETWORK` for each bot, as in "+netem.Example+"; also dup, reorder, corrupt, rate, buffer, hole and rebind")
 	f.BoolVar(&o.reconnect, "reconnect", true, "bots whose connection breaks come back; without it they count as disconnected")
 	f.IntVar(&o.perSocket, "per-socket", 50, "how many bots share a UDP socket and so an address, 1 to 1000; with --simulate each has its own")
-	f.TextVar(&o.transport, "transport", client.QUIC, "what the bots connect over, `NAME`: quic, webtransport or websocket")
+	f.StringVar(&o.transport, "transport", "quic", "what the bots connect over, `NAME`: quic, webtransport or websocket; or several by share, as in quic=80,websocket=20")
+	f.StringVar(&o.web, "web", "", "the server's pages, `HOST:PORT`, for bots over websocket if others use another transport")
+	f.StringVar(&o.schedule, "schedule", constant, "`SHAPE` of the number of bots over time: const, all connect in the ramp; step or line, it grows over the measured time in ten steps or evenly")
+	f.StringVar(&o.churn, "churn", "", "`SHARE` of the bots that is replaced while measured, as in 1%/s: a bot leaves and another joins")
+	f.StringVar(&o.storm, "storm", "", "all bots leave and join anew at once, `AT` a time of the measured window; without a value after half of it")
+	f.Lookup("storm").NoOptDefVal = halfway
+	f.StringVar(&o.slow, "slow-readers", "", "`SHARE` of bots that run one frame in ten, as in 10%: they load the server, and their own figures do not count")
+	f.StringVar(&o.profile, "profile", "", "`NAME` of the bots' behaviour, of those that the bot has; or several by share, as in play=90,idle=10")
+	f.StringVar(&o.room, "room", "", "`NAME` of the bots' room (default: the server's default room); with --rooms, * is the number of the room")
+	f.IntVar(&o.rooms, "rooms", 1, "over how many rooms the bots are spread, 1 to 1000: see --room")
 	f.StringVar(&o.datagrams, "datagrams", "auto", "how datagrams travel, `NAME`: auto, as packets of their own, and over QUIC while those do not arrive, or quic, always over QUIC")
 	f.IntVar(&o.verify, "verify", 0, "how many bots read and check the state that they are sent; the others acknowledge it and count (default: all)")
 	f.BoolVar(&o.quiet, "quiet", false, "no progress on stderr")
@@ -110,7 +135,7 @@ func (o *options) validate() error {
 		flag, remedy string
 		value        any
 	}{
-		{o.transport == client.WebSocket || hostPort(o.addr), "addr", "use HOST:PORT, as in 127.0.0.1:4433", o.addr},
+		{o.transport == client.WebSocket.String() || hostPort(o.addr), "addr", "use HOST:PORT, as in 127.0.0.1:4433", o.addr},
 		{o.clients >= 1 && o.clients <= maxClients, "clients", "use 1 to 10000", o.clients},
 		{o.ramp >= 0 && o.ramp <= maxPhase, "ramp", "use 0s to 10m", o.ramp},
 		{o.warmup >= 0 && o.warmup <= maxPhase, "warmup", "use 0s to 10m", o.warmup},
@@ -119,6 +144,8 @@ func (o *options) validate() error {
 		{o.datagrams == "auto" || o.datagrams == "quic", "datagrams", "use auto or quic", o.datagrams},
 		{o.perSocket >= 1 && o.perSocket <= maxPerSocket, "per-socket", "use 1 to 1000", o.perSocket},
 		{o.verify >= 0, "verify", "use 1 or more, or leave it out for all", o.verify},
+		{o.rooms <= 1 || strings.Contains(o.room, "*"), "rooms", "give --room too, with a * for the number of the room", o.rooms},
+		{o.rooms >= 0 && o.rooms <= maxRooms, "rooms", "use 1 to 1000", o.rooms},
 		{o.ca == "" || o.certHash == "", "cert-hash", "use either --ca or --cert-hash", o.certHash},
 	} {
 		if !c.ok {
@@ -128,7 +155,7 @@ func (o *options) validate() error {
 	if o.verify == 0 || o.verify > o.clients {
 		o.verify = o.clients
 	}
-	return errors.Join(o.parseAdmin(), o.parseOut(), o.parseThresholds(), o.parseTrust(), o.parseToken(), o.parseNetwork())
+	return errors.Join(o.parseAdmin(), o.parseOut(), o.parseThresholds(), o.parseSchedule(), o.parseTransport(), o.parseTrust(), o.parseToken(), o.parseNetwork())
 }
 
 // verifies reports whether client n is one of those that read their state, which are spread evenly,
@@ -176,28 +203,95 @@ func (o *options) parseAdmin() error {
 	return nil
 }
 
-// parseTrust makes the TLS configuration. On loopback addresses any certificate is accepted,
+// parseTransport deals the transports to the clients.
+func (o *options) parseTransport() error {
+	shares, err := parseShares(o.transport)
+	if err != nil {
+		return badFlag("transport", o.transport, "use quic, webtransport or websocket, or shares as in quic=80,websocket=20")
+	}
+	o.over = make([]client.Transport, o.clients)
+	for n, name := range deal(shares, o.clients) {
+		if err := o.over[n].UnmarshalText([]byte(name)); err != nil {
+			return badFlag("transport", name, "use quic, webtransport or websocket")
+		}
+	}
+	if mixed := len(shares) > 1; !mixed && o.web != "" {
+		return badFlag("web", o.web, "leave it out: --addr is the address of the only transport")
+	} else if mixed && o.web == "" && slices.Contains(o.over, client.WebSocket) {
+		return badFlag("transport", o.transport, "give --web too, the address of the server's pages")
+	}
+	return nil
+}
+
+// target returns the address and the trust of client n.
+func (o *options) target(n int) (addr string, conf *tls.Config) {
+	if o.web != "" && o.over[n] == client.WebSocket {
+		return o.web, o.webTLS
+	}
+	return o.addr, o.tls
+}
+
+// roomOf returns the name of the room of client n, empty for the server's default room.
+func (o *options) roomOf(n int) string {
+	return strings.ReplaceAll(o.room, "*", strconv.Itoa(n%max(o.rooms, 1)))
+}
+
+// parseProfile deals the profiles of a bot to the clients.
+func (o *options) parseProfile(b Bot) error {
+	var names []string
+	if p, ok := b.(Profiles); ok {
+		names = p.Profiles()
+	}
+	switch {
+	case o.profile == "" && len(names) == 0:
+		return nil
+	case o.profile == "":
+		o.profileOf = deal([]share{{names[0], 1}}, o.clients)
+		return nil
+	case len(names) == 0:
+		return badFlag("profile", o.profile, "leave it out: this bot has one behaviour")
+	}
+	shares, err := parseShares(o.profile)
+	if err != nil {
+		return badFlag("profile", o.profile, "use one of "+strings.Join(names, ", ")+", or shares as in "+names[0]+"=100")
+	}
+	for _, s := range shares {
+		if !slices.Contains(names, s.name) {
+			return badFlag("profile", s.name, "use "+strings.Join(names, ", "))
+		}
+	}
+	o.profileOf = deal(shares, o.clients)
+	return nil
+}
+
+// parseTrust makes the TLS configurations. On loopback addresses any certificate is accepted,
 // because development servers make one at every start.
-func (o *options) parseTrust() error {
-	flag := "addr"
+func (o *options) parseTrust() (err error) {
+	only := o.transport == client.WebSocket.String()
+	if o.tls, err = o.trust("addr", o.addr, only); err == nil && o.web != "" {
+		o.webTLS, err = o.trust("web", o.web, true)
+	}
+	return err
+}
+
+// trust makes the TLS configuration for an address. An error names the flag that caused it.
+func (o *options) trust(flag, addr string, web bool) (*tls.Config, error) {
+	if web {
+		u, err := wsnet.URL(addr, quicnet.OnLoopback(addr))
+		if err != nil {
+			return nil, fmt.Errorf("--%s: %w", flag, err)
+		}
+		addr = wsnet.HostOf(u)
+	}
 	switch {
 	case o.ca != "":
 		flag = "ca"
 	case o.certHash != "":
 		flag = "cert-hash"
 	}
-	addr := o.addr
-	if o.transport == client.WebSocket {
-		u, err := wsnet.URL(addr, quicnet.OnLoopback(addr))
-		if err != nil {
-			return fmt.Errorf("--addr: %w", err)
-		}
-		addr = wsnet.HostOf(u)
-	}
 	conf, err := quicnet.ClientTLS(addr, quicnet.Trust{CAFile: o.ca, CertHash: o.certHash})
 	if err != nil {
-		return fmt.Errorf("--%s: %w", flag, err)
+		return nil, fmt.Errorf("--%s: %w", flag, err)
 	}
-	o.tls = conf
-	return nil
+	return conf, nil
 }

@@ -31,6 +31,7 @@ func TestTheProgressLineOmitsMissingFigures(t *testing.T) {
 	start := r.phase().String()
 	says(start + " │ 0/1 bots")
 	r.connected.Add(1)
+	r.admitted.Add(1)
 	r.drops.Add(1)
 	record(w.live.rtt, 20*time.Millisecond)
 	record(w.live.interval, 17*time.Millisecond)

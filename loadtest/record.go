@@ -84,6 +84,16 @@ func newRecorder() *recorder {
 	}
 }
 
+// intend counts a scheduled call of a client, and adds it to the digest of all: the sum does not
+// depend on their order.
+func (r *recorder) intend(client, schedule int, offset time.Duration) {
+	r.intended++
+	x := uint64(offset) ^ uint64(client)<<44 ^ uint64(schedule)<<58
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9 // The finaliser of splitmix64.
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	r.schedule += x ^ x>>31
+}
+
 // merge adds the records of another recorder.
 func (r *recorder) merge(o *recorder) {
 	r.rtt.Merge(o.rtt)
@@ -91,7 +101,7 @@ func (r *recorder) merge(o *recorder) {
 	r.age.Merge(o.age)
 	r.lateness.Merge(o.lateness)
 	r.intended += o.intended
-	r.schedule ^= o.schedule
+	r.schedule += o.schedule
 	r.sent += o.sent
 	r.answered += o.answered
 	r.snapshots += o.snapshots

@@ -1,9 +1,11 @@
 package loadtest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +21,8 @@ type report struct {
 	Result
 
 	length      time.Duration // of the measured window
+	played      time.Duration // of all clients in it; 0 is length for each that received
+	dead        bool          // the server stopped answering
 	interrupted bool
 	rec         *recorder
 	tick        time.Duration
@@ -31,7 +35,7 @@ type report struct {
 // report adds up the records of the workers, which have ended.
 func (r *run) report(series Series) *report {
 	rep := &report{
-		rec: newRecorder(), length: r.window.length(), interrupted: r.interrupted, tick: r.tick,
+		rec: newRecorder(), length: r.window.length(), interrupted: r.interrupted, dead: r.dead, tick: r.tick,
 		dialErrors: r.dialErrors, lost: tally{}, notEqual: tally{},
 	}
 	var received []uint64
@@ -41,8 +45,16 @@ func (r *run) report(series Series) *report {
 		rep.rec.merge(w.rec)
 		rep.lost.merge(w.lost)
 		rep.notEqual.merge(w.notEqual)
+		rep.played += w.played
 		for _, p := range w.players {
-			received = append(received, p.received)
+			if p.meter.slow || p.again && p.gone {
+				continue
+			}
+			at := p.present(&r.window)
+			rep.played += at
+			if !p.again && at >= rep.length/10 && at > 0 {
+				received = append(received, uint64(math.Round(float64(p.received)*float64(rep.length)/float64(at))))
+			}
 			if !p.meter.blind {
 				verifying++
 				trips = append(trips, p.stats.RTT)
@@ -53,7 +65,7 @@ func (r *run) report(series Series) *report {
 		}
 	}
 	rep.Clients = Clients{
-		Wanted: r.opts.clients, Connected: len(received), Failed: int(r.failed.Load()), Disconnected: int(r.gone.Load()),
+		Wanted: r.opts.clients, Connected: int(r.entered.Load()), Failed: int(r.failed.Load()), Disconnected: int(r.gone.Load() - r.disturbed.Load()),
 		Verifying: verifying, Drops: int(r.drops.Load()), Resumes: int(r.resumes.Load()),
 	}
 	rep.fill(received)
@@ -76,7 +88,7 @@ func (r *run) describe(rep *report) Run {
 	}
 	d := Run{
 		Command: r.opts.command, Flags: r.opts.values, Tags: tags, Seed: r.opts.seed, Begin: r.start.UTC().Truncate(time.Millisecond),
-		Tick: millis(r.tick), Schedule: fmt.Sprintf("%016x", rep.rec.schedule), Interrupted: r.interrupted, Machine: thisMachine(), Build: thisBuild(),
+		Tick: millis(r.tick), Schedule: fmt.Sprintf("%016x", rep.rec.schedule), OnTime: r.onTime, Interrupted: r.interrupted, Machine: thisMachine(), Build: thisBuild(),
 	}
 	if rep.length > 0 {
 		d.From, d.To = since(r.window.from.Load()), since(r.window.to.Load())
@@ -103,8 +115,8 @@ func (r *report) fill(received []uint64) {
 		Received: rec.snapshots, Rate: clientRate(received, r.length),
 		Interval: spread(rec.interval), Age: spread(rec.age),
 	}
-	if n := len(received); n > 0 && r.length > 0 {
-		r.Snapshots.Bytes = hundredths(float64(rec.bytes) / float64(n) / r.length.Seconds())
+	if played := cmp.Or(r.played, time.Duration(len(received))*r.length); played > 0 {
+		r.Snapshots.Bytes = hundredths(float64(rec.bytes) / played.Seconds())
 	}
 	r.Counts = rec.counts
 	r.Network = Network{Lost: rec.feel.lost, HeldBack: rec.feel.held}
@@ -146,8 +158,8 @@ func (r *report) serverFigures(before, after *reading, note func(string)) {
 		`netloop_transport_bytes_total{direction="out"}`: &n.BytesDown, `netloop_transport_bytes_total{direction="in"}`: &n.BytesUp,
 		`netloop_transport_packets_total{direction="out"}`: &n.PacketsDown, `netloop_transport_packets_total{direction="in"}`: &n.PacketsUp,
 	} {
-		if x := b.grown(a, series); x != nil && r.Clients.Connected > 0 && r.length > 0 {
-			*to = hundredths(*x / float64(r.Clients.Connected) / r.length.Seconds())
+		if x := b.grown(a, series); x != nil && r.played > 0 {
+			*to = hundredths(*x / r.played.Seconds())
 		}
 	}
 }
@@ -185,13 +197,16 @@ func (r *report) shortfalls() []string {
 	if r.interrupted {
 		add("interrupted: the figures are of what was measured until then")
 	}
+	if r.dead {
+		add("the server stopped answering: no client was connected for %v", deadAfter)
+	}
 	if c.Connected < c.Wanted {
 		add("%d of %d clients did not connect%s", c.Wanted-c.Connected, c.Wanted, because(r.dialErrors))
 	}
 	if c.Disconnected > 0 {
 		add("%d of %d clients lost the connection%s", c.Disconnected, c.Connected, because(r.lost))
 	}
-	if !r.Converged && !r.interrupted {
+	if !r.Converged && !r.interrupted && !r.dead {
 		add("%d of %d clients could not find their state equal to the server's%s", r.Clients.Verifying-r.converged, r.Clients.Verifying, because(r.notEqual))
 	}
 	if r.Saturated {

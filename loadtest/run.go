@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
-	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/internal/metrics/ticks"
 	"github.com/netloop/netloop/internal/net/quicnet"
@@ -51,7 +49,8 @@ type run struct {
 	tick    time.Duration // the period of the room that the first bot joins
 	window  window
 	workers []*worker
-	ended   sync.WaitGroup // workers
+	slots   []atomic.Pointer[player] // by client: the one that plays
+	ended   sync.WaitGroup           // workers
 	dialers []*client.Dialer
 	// perSocket is the number of clients of each dialer.
 	perSocket int
@@ -62,9 +61,13 @@ type run struct {
 
 	at         atomic.Int32  // phase
 	verifyFrom time.Duration // written before the phase that reads it
-	connected  atomic.Int64
+	entered    atomic.Int64  // clients that have joined for the first time
+	admitted   atomic.Int64  // joins
+	connected  atomic.Int64  // clients that have joined, without those that have left for another
+	rejoining  atomic.Int64  // clients that have left, and join anew
 	failed     atomic.Int64
-	gone       atomic.Int64
+	gone       atomic.Int64 // lost ones
+	disturbed  atomic.Int64 // of them: those that had joined anew
 	away       atomic.Int64 // that are reconnecting now
 	drops      atomic.Int64
 	resumes    atomic.Int64
@@ -74,6 +77,8 @@ type run struct {
 	dialErrors  tally // under mu
 	joins       joins // under mu
 	interrupted bool
+	onTime      bool // the window began at its planned time
+	dead        bool // the server has stopped answering
 	before      reading
 	after       reading
 }
@@ -113,7 +118,7 @@ func (j *joins) result(refused, ended tally) Joins {
 }
 
 func newRun(o options, b Bot, stderr io.Writer) *run {
-	r := &run{opts: o, bot: b, clock: clock.NewSystem(), screen: newScreen(stderr, o.quiet), dialErrors: tally{}, start: time.Now()}
+	r := &run{opts: o, bot: b, slots: make([]atomic.Pointer[player], o.clients), clock: clock.NewSystem(), screen: newScreen(stderr, o.quiet), dialErrors: tally{}, start: time.Now()}
 	r.began = r.now()
 	if o.admin != "" {
 		r.admin = newAdmin(o.admin, o.token)
@@ -133,35 +138,6 @@ func (r *run) sleep(until time.Duration) { _ = r.clock.WaitUntil(context.Backgro
 func (r *run) phase() phase  { return phase(r.at.Load()) }
 func (r *run) enter(p phase) { r.at.Store(int32(p)) }
 
-// openSockets opens the sockets of all clients: few, or with --simulate one for each, because
-// clients on a shared link would share its bottleneck.
-func (r *run) openSockets() error {
-	r.perSocket = r.opts.perSocket
-	if r.simulated != nil {
-		r.perSocket = 1
-	}
-	for n := range (r.opts.clients + r.perSocket - 1) / r.perSocket {
-		d, err := r.openSocket(uint64(n))
-		if err != nil {
-			return err
-		}
-		r.dialers = append(r.dialers, d)
-	}
-	return nil
-}
-
-// openSocket opens the n-th socket.
-func (r *run) openSocket(n uint64) (*client.Dialer, error) {
-	if r.simulated == nil {
-		return client.NewDialer()
-	}
-	socket, err := netem.Dial(netem.Config{Spec: r.opts.network, Seed: r.opts.seed + n, Stats: r.simulated})
-	if err != nil {
-		return nil, err
-	}
-	return bridge.Client.NewDialer(socket).(*client.Dialer), nil
-}
-
 // play runs the load test and returns its report. An error means that no measurement was possible.
 func (r *run) play(ctx context.Context) (*report, error) {
 	defer func() { _ = r.clock.Close() }()
@@ -174,32 +150,50 @@ func (r *run) play(ctx context.Context) (*report, error) {
 	if err := r.openSockets(); err != nil {
 		return nil, err
 	}
-	first, err := r.dial(ctx, 0)
+	ramp, later := r.opts.plan()
+	first, err := r.dial(ctx, ramp[0])
 	if err != nil {
 		return nil, r.unreachable(err)
 	}
 	r.tick = first.client.TickRate().Period()
 	r.startWorkers()
 	stopSampler := r.startSampler(ctx)
-	r.ramp(ctx, first)
-	r.phases(ctx)
+	origin := r.ramp(ctx, first, ramp)
+	r.phases(ctx, origin, later)
 	r.enter(goodbye)
 	r.ended.Wait()
 	return r.report(stopSampler()), nil
 }
 
-// phases runs the phases from the warm-up to the verification, until one ends early.
-func (r *run) phases(ctx context.Context) {
+// readAhead is the time before the window in which the server's figures are read, so that the
+// window can begin at its planned time.
+const readAhead = 100 * time.Millisecond
+
+// phases runs the phases from the warm-up to the verification, until one ends early. The window
+// begins at its planned time after origin, the begin of the ramp, unless the joins of the ramp took
+// longer than it by half of the warm-up.
+func (r *run) phases(ctx context.Context, origin time.Duration, later []event) {
 	r.enter(warming)
-	if !r.wait(ctx, r.opts.warmup) {
+	from := origin + r.opts.ramp + r.opts.warmup
+	if now := r.now(); now > from-r.opts.warmup/2 {
+		from = now + r.opts.warmup
+	}
+	if !r.waitUntil(ctx, from-readAhead) {
 		return
 	}
 	r.before = r.read(ctx)
-	from := r.now()
+	planned := from == origin+r.opts.ramp+r.opts.warmup && r.now() <= from
+	r.onTime, from = planned, max(from, r.now())
 	r.window.open(from, from+r.opts.duration)
+	if !r.waitUntil(ctx, from) {
+		r.window.end(from)
+		return
+	}
 	r.enter(measuring)
-	complete := r.wait(ctx, r.opts.duration)
+	stop := r.startEvents(ctx, from, later)
+	complete := r.waitUntil(ctx, from+r.opts.duration)
 	r.window.end(r.now())
+	stop()
 	r.after = r.read(context.WithoutCancel(ctx))
 	if !complete {
 		return
@@ -209,25 +203,35 @@ func (r *run) phases(ctx context.Context) {
 	r.waitSettled(ctx)
 }
 
-// pollEvery is the interval at which a phase checks whether it must end early: see [run.wait].
+// pollEvery is the interval at which a phase checks whether it must end early: see [run.waitUntil].
 const pollEvery = 20 * time.Millisecond
 
-// wait waits for d. It reports false when the run was interrupted or every client is gone.
-func (r *run) wait(ctx context.Context, d time.Duration) bool {
-	for end := r.now() + d; ; {
-		if ctx.Err() != nil {
+// deadAfter is the time without a connected client after which a server counts as dead: longer than
+// a restart behind a proxy takes, and than the outages of a bad network.
+const deadAfter = 15 * time.Second
+
+// waitUntil waits until a time. It reports false when the run was interrupted, every client is
+// gone, or the server has been dead for long.
+func (r *run) waitUntil(ctx context.Context, at time.Duration) bool {
+	for played := r.now(); ; {
+		now := r.now()
+		switch {
+		case ctx.Err() != nil:
 			r.interrupted = true
 			return false
-		}
-		if r.gone.Load() >= r.connected.Load() {
+		case r.gone.Load() >= r.connected.Load()+r.rejoining.Load():
+			return false
+		case r.playing() > 0:
+			played = now
+		case now-played > deadAfter:
+			r.dead = true
 			return false
 		}
-		left := end - r.now()
-		if left <= 0 {
+		if now >= at {
 			return true
 		}
 		// The only possible error is that of ctx, which the loop checks.
-		_ = r.clock.WaitUntil(ctx, r.now()+min(left, pollEvery))
+		_ = r.clock.WaitUntil(ctx, now+min(at-now, pollEvery))
 	}
 }
 
@@ -263,64 +267,6 @@ func (r *run) startWorkers() {
 		r.workers = append(r.workers, w)
 		r.ended.Go(w.loop)
 	}
-}
-
-// dialTimeout bounds the connection of one client: handshake and admission.
-const dialTimeout = 20 * time.Second
-
-// dial connects client n.
-func (r *run) dial(ctx context.Context, n int) (*player, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-	defer cancel()
-	began := r.now()
-	c, err := r.dialers[n/r.perSocket].Dial(ctx, r.opts.addr, client.Config{
-		Schema: r.bot.Schema(), Join: r.bot.Join(n), TLS: r.opts.tls, Transport: r.opts.transport, QUICDatagrams: r.opts.datagrams == "quic",
-		Tokens:    func(context.Context) (string, error) { return r.token(n) },
-		Reconnect: client.Reconnect{Off: !r.opts.reconnect},
-		Log:       r.screen.logger().With("client", n),
-	})
-	if err != nil {
-		return nil, err
-	}
-	r.connected.Add(1)
-	r.mu.Lock()
-	r.joins.add(began, r.now())
-	r.mu.Unlock()
-	p := &player{client: c, meter: Meter{n: n, rand: rand.New(rand.NewPCG(r.opts.seed, uint64(n)))}}
-	before, verifies := r.opts.verifies(n)
-	if p.order = before; !verifies {
-		bridge.Client.Blind(c)
-		p.meter.blind, p.verify = true, spared
-	}
-	return p, nil
-}
-
-// ramp connects the clients evenly over the ramp, and returns when each is connected
-// or has failed.
-func (r *run) ramp(ctx context.Context, first *player) {
-	start := r.now()
-	r.workers[0].add <- first
-	var dials sync.WaitGroup
-	for n := 1; n < r.opts.clients; n++ {
-		at := start + time.Duration(int64(r.opts.ramp)*int64(n)/int64(r.opts.clients))
-		if r.clock.WaitUntil(ctx, at) != nil {
-			break
-		}
-		dials.Go(func() {
-			p, err := r.dial(ctx, n)
-			if err != nil {
-				if ctx.Err() == nil {
-					r.failed.Add(1)
-					r.mu.Lock()
-					r.dialErrors.add(reason(err))
-					r.mu.Unlock()
-				}
-				return
-			}
-			r.workers[n%len(r.workers)].add <- p
-		})
-	}
-	dials.Wait()
 }
 
 // framePeriod returns the time between two frames of a bot: by --frame-rate, or else the period of

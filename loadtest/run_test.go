@@ -68,7 +68,7 @@ func TestAWaitEndsWithTheRun(t *testing.T) {
 		if c.wait {
 			d = time.Hour
 		}
-		if complete := r.wait(c.ctx, d); complete != c.complete || r.interrupted != c.interrupted {
+		if complete := r.waitUntil(c.ctx, r.now()+d); complete != c.complete || r.interrupted != c.interrupted {
 			t.Errorf("%+v: complete %v, interrupted %v", c, complete, r.interrupted)
 		}
 		_ = r.clock.Close() // The test is over either way.

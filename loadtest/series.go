@@ -133,7 +133,7 @@ func (s *sampler) sample(ctx context.Context) Point {
 func (s *sampler) point(now time.Duration) Point {
 	r, took := s.run, (now - s.since).Seconds()
 	s.since = now
-	joins, errors := r.connected.Load(), r.failed.Load()+r.gone.Load()+r.drops.Load()
+	joins, errors := r.admitted.Load(), r.failed.Load()+r.gone.Load()+r.drops.Load()
 	p := Point{
 		At: (now - r.began).Round(time.Millisecond).Seconds(), Phase: r.phase().String(), Clients: r.playing(),
 		Interval: percentile(s.sum.interval, 99), AgeP50: percentile(s.sum.age, 50), AgeP99: percentile(s.sum.age, 99),

@@ -1,6 +1,7 @@
 package loadtest
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +27,17 @@ type player struct {
 	verify   verification
 	order    int  // among those that verify
 	settled  bool // counted in run.settled: see settle
+
+	again    bool          // it has joined in place of another: the run has disturbed it
+	started  time.Duration // when its frames began
+	leaving  atomic.Bool   // it shall leave, and close left
+	left     chan struct{} // closed when it has left, or was lost
+	departed bool          // it has left because it should; written before left is closed
+}
+
+// present returns the part of the measured window in which the client has played.
+func (p *player) present(w *window) time.Duration {
+	return max(0, time.Duration(w.to.Load())-max(p.started, time.Duration(w.from.Load())))
 }
 
 // verification is the state of a client's comparison with the server.
@@ -44,15 +56,19 @@ type worker struct {
 	run     *run
 	add     chan *player // from the dial goroutines; unbuffered
 	players []*player
-	rec     *recorder
-	timer   *time.Timer
-	sleep   func(until time.Duration) // nil unless frames are exact: see waitExactly
+	// departed is set if some of players have left because they should.
+	departed bool
+	rec      *recorder
+	timer    *time.Timer
+	sleep    func(until time.Duration) // nil unless frames are exact: see waitExactly
 
 	// The sampler puts an empty record into spare, and takes the filled one from full a moment
 	// later: no lock and no garbage on this side.
 	live        *live
 	spare, full atomic.Pointer[live]
 
+	// played is the time in the measured window of the clients that have left.
+	played   time.Duration
 	lost     tally // why connections ended
 	notEqual tally // why clients could not be verified
 }
@@ -96,7 +112,15 @@ func (w *worker) frames() time.Duration {
 		}
 		next = min(next, p.deadline)
 	}
+	w.forget()
 	return next
+}
+
+// forget removes the clients that have left because they should.
+func (w *worker) forget() {
+	if w.departed {
+		w.players, w.departed = slices.DeleteFunc(w.players, func(p *player) bool { return p.departed }), false
+	}
 }
 
 // wait waits until at or for a new client. A worker that is behind does not wait, but still takes a
@@ -133,7 +157,7 @@ func (w *worker) start(p *player) {
 	p.follow(r, p.client.TickRate())
 	period := p.period
 	phase := time.Duration(int64(period) * int64(m.n) / int64(r.opts.clients))
-	p.last = now
+	p.last, p.started = now, now
 	p.deadline = now - now%period + phase
 	for p.deadline <= now {
 		p.deadline += period
@@ -146,6 +170,9 @@ func (w *worker) start(p *player) {
 
 // snapshot counts a complete snapshot by the arrival of its last packet.
 func (w *worker) snapshot(p *player, at time.Duration, bytes int) {
+	if p.meter.slow {
+		return
+	}
 	interval, first := at-p.arrived, p.arrived == 0
 	p.arrived = at
 	w.live.snapshots++
@@ -183,6 +210,10 @@ func (w *worker) state(p *player, now client.Phase, resumes uint64) {
 
 // frame runs one frame of a client, and records its figures.
 func (w *worker) frame(p *player, now time.Duration) {
+	if p.leaving.Load() {
+		w.depart(p, now)
+		return
+	}
 	w.late(p, now)
 	p.client.Step(now - p.last)
 	p.last = now
@@ -191,7 +222,7 @@ func (w *worker) frame(p *player, now time.Duration) {
 		w.leave(p, closed)
 		return
 	}
-	if !p.meter.blind {
+	if !p.meter.blind && !p.meter.slow {
 		w.look(p, now)
 	}
 	if w.run.phase() == verifying {
@@ -215,10 +246,16 @@ func (w *worker) look(p *player, now time.Duration) {
 	p.stats = s
 }
 
+// slowdown is the number of frames of which a bot of --slow-readers runs one.
+const slowdown = 10
+
 // follow adapts the frame rate of a bot to its room, which may be another than before.
 func (p *player) follow(r *run, tick netloop.Rate) {
 	if tick.Num > 0 && tick != p.rate {
 		p.rate, p.period = tick, r.framePeriod(tick)
+		if p.meter.slow {
+			p.period *= slowdown
+		}
 	}
 }
 
@@ -226,10 +263,25 @@ func (p *player) follow(r *run, tick netloop.Rate) {
 // count too, each from its own deadline, or a stall of a second would count as one late frame.
 func (w *worker) late(p *player, now time.Duration) {
 	for ; p.deadline <= now; p.deadline += p.period {
-		if w.run.window.holds(p.deadline) {
+		if p.meter.measures(p.deadline) {
 			record(w.rec.lateness, now-p.deadline)
 		}
 	}
+}
+
+// depart ends a client that shall leave.
+func (w *worker) depart(p *player, now time.Duration) {
+	_ = p.client.Close() // It ends either way.
+	if from := max(p.started, time.Duration(w.run.window.from.Load())); !p.meter.slow {
+		w.played += max(0, min(now, time.Duration(w.run.window.to.Load()))-from)
+	}
+	if p.away { // Its connection was broken.
+		w.run.away.Add(-1)
+	}
+	p.gone, p.departed, w.departed = true, true, true
+	w.run.rejoining.Add(1)
+	w.run.connected.Add(-1)
+	close(p.left)
 }
 
 // leave records the end of a connection that the run has not ended.
@@ -237,8 +289,12 @@ func (w *worker) leave(p *player, why error) {
 	p.gone = true
 	w.lost.add(reason(why))
 	w.run.gone.Add(1)
+	if p.again {
+		w.run.disturbed.Add(1)
+	}
 	p.verify = failed
 	w.settle(p)
+	close(p.left)
 }
 
 // settle counts, once, a client for which the run need not wait any more.

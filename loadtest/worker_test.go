@@ -19,7 +19,7 @@ func bench() (*worker, *player) {
 	r := &run{opts: options{clients: 1}, tick: frame}
 	r.window.open(time.Second, 2*time.Second)
 	w := newWorker(r)
-	p := &player{period: frame, meter: Meter{worker: w, rand: rand.New(rand.NewPCG(1, 2))}}
+	p := &player{period: frame, left: make(chan struct{}), meter: Meter{worker: w, rand: rand.New(rand.NewPCG(1, 2))}}
 	return w, p
 }
 

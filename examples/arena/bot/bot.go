@@ -3,6 +3,8 @@ package bot
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync"
+	"time"
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
@@ -23,14 +25,43 @@ func (Bot) Schema() *netloop.Schema { return arena.Schema }
 // Join implements loadtest.Bot.
 func (Bot) Join(n int) any { return arena.JoinParams{Name: fmt.Sprintf("bot %d", n)} }
 
-// standingsRate is how often a pilot asks for the standings, per second.
-const standingsRate = 2
+// The profiles of the bot.
+const (
+	play = "play" // it flies a ship, and asks for the standings
+	idle = "idle" // it joins and receives the state
+	poll = "poll" // it asks for the standings, and after the answer again
+)
+
+// Profiles implements loadtest.Profiles.
+func (Bot) Profiles() []string { return []string{play, idle, poll} }
+
+const (
+	standingsRate = 2                      // of a pilot's questions, per second
+	pollPause     = 200 * time.Millisecond // between an answer and the next question
+)
 
 // Start implements loadtest.Bot.
 func (Bot) Start(c *client.Client, m *loadtest.Meter) {
+	switch m.Profile() {
+	case idle:
+		return
+	case poll:
+		begin := sync.OnceFunc(func() { ask(m) })
+		c.On(netloop.Update, "bot.poll", func(*netloop.Tick) { begin() })
+		return
+	}
 	newPilot(c, m.Rand(), m).blind = m.Blind()
 	loadtest.Calls(m, standingsRate, arena.Standings, func(*netloop.Tick) arena.StandingsQuery {
 		return arena.StandingsQuery{Top: 10}
+	})
+}
+
+// ask asks for the standings, and again after the answer: a closed loop.
+func ask(m *loadtest.Meter) {
+	loadtest.Ask(m, arena.Standings, arena.StandingsQuery{Top: 10}, func(t *netloop.Tick, _ arena.StandingsReply, err error) {
+		if err == nil {
+			t.AfterFunc(pollPause, func(*netloop.Tick) { ask(m) })
+		}
 	})
 }
 
