@@ -53,6 +53,7 @@ var onlyIn = map[string][]string{
 	"github.com/fsnotify/":                {"internal/watchfile"},
 	"github.com/prometheus/":              {"", "internal/metrics"},
 	"github.com/HdrHistogram/":            {"internal/metrics/ticks", "loadtest", "loadtest/"},
+	"github.com/aclements/go-moremath/":   {"loadtest"},
 	"github.com/spf13/cobra":              {"app", "app/", "loadtest", "loadtest/"},
 	"github.com/knadh/koanf/":             {"app", "app/", "loadtest"},
 	"github.com/ulikunitz/xz":             {"internal/testing/cubes"},
@@ -455,7 +456,7 @@ func TestAShortRunLeavesNoTestOut(t *testing.T) {
 func TestDependenciesAreChosen(t *testing.T) {
 	chosen := []string{
 		"charm.land/bubbletea/v2", "charm.land/lipgloss/v2",
-		"github.com/HdrHistogram/hdrhistogram-go", "github.com/charmbracelet/x/ansi", "github.com/coder/websocket", "github.com/fsnotify/fsnotify", "github.com/go-viper/mapstructure/v2",
+		"github.com/HdrHistogram/hdrhistogram-go", "github.com/aclements/go-moremath", "github.com/charmbracelet/x/ansi", "github.com/coder/websocket", "github.com/fsnotify/fsnotify", "github.com/go-viper/mapstructure/v2",
 		"github.com/gofrs/flock",
 		"github.com/golang-jwt/jwt/v5", "github.com/google/go-cmp", "github.com/google/jsonschema-go",
 		"github.com/knadh/koanf/", "github.com/pion/rtp", "github.com/pion/srtp/", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",

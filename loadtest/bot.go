@@ -38,8 +38,8 @@ type Meter struct {
 	offset time.Duration // of the client's clock from the run's
 	blind  bool
 	slow   bool // of --slow-readers: its figures do not count
-	// anchor is the planned time of the join, on the run's clock: calls are scheduled from there, so
-	// that a slow handshake does not move them.
+	// anchor is the planned time of the join, on the run's clock: calls are scheduled from there,
+	// so that a slow handshake does not move them.
 	anchor  time.Duration
 	profile string
 

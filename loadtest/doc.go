@@ -29,7 +29,7 @@
 //	dial goroutines ──▶ worker: wait for the next frame ──▶ Client.Step ──▶ recorder ──▶ Result
 //	                            (snapshots and answers come in inside Step)
 //
-// The load is open, but for [Ask]: bots and calls keep their schedule whether the server answers or not, and a
-// call or frame that a slow server or generator delays counts from its scheduled time. A generator
-// that cannot keep up sets [Result] Saturated.
+// The load is open, but for [Ask]: bots and calls keep their schedule whether the server answers or
+// not, and a call or frame that a slow server or generator delays counts from its scheduled time. A
+// generator that cannot keep up sets [Result] Saturated.
 package loadtest

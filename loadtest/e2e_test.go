@@ -428,6 +428,29 @@ func TestAnInterruptEndsTheRunEarly(t *testing.T) {
 	}
 }
 
+// find plays with more and more bots, and soak has slopes. Both run against a server that has
+// served many runs.
+func TestFindAndSoakPlayARealServer(t *testing.T) {
+	s, _ := serve(t, netloop.Config{Room: netloop.RoomSpec{MaxClients: 3}}, newWatched())
+	at := []string{"--addr", s.Addr().String(), "--admin", s.AdminAddr().String(), "--ramp", "0s", "--warmup", "0s", "--duration", "200ms", "--quiet", "--out", "json"}
+	code, stdout, _ := load(t, t.Context(), append([]string{"find", "--from", "2", "--clients", "4", "--threshold", "clients.connected>=100%", "--threshold", "server.tick.p99<1s"}, at...)...)
+	var found loadtest.Search
+	if err := json.Unmarshal([]byte(stdout), &found); err != nil {
+		t.Fatal(err)
+	}
+	if late := found.Knee < 3; !late && (found.Knee != 3 || found.Broken != 4 || len(found.Thresholds) != 2 || len(found.Steps) < 5) {
+		t.Errorf("exit %d, %+v", code, found)
+	}
+	code, stdout, _ = load(t, t.Context(), append([]string{"soak", "--clients", "2"}, at...)...)
+	var r loadtest.Result
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Growth) == 0 || r.Growth[0].Grows || r.Verdict.Exit != code {
+		t.Errorf("exit %d, %+v", code, r.Growth)
+	}
+}
+
 func TestAServerOfAnotherGameIsReported(t *testing.T) {
 	s, _ := serve(t, netloop.Config{}, otherGame{})
 	code, stdout, stderr := load(t, t.Context(), "--addr", s.Addr().String(), "--quiet")

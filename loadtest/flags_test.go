@@ -24,7 +24,7 @@ func TestErrorsNameInvalidFlags(t *testing.T) {
 		{"--clinets 5", "--clinets, did you mean --clients?: loadclient --help"},
 		{"run --clinets 5", "--clinets, did you mean --clients?: loadclient --help"},
 		{"--nonsense 5", "--nonsense: loadclient --help"},
-		{"walk", `"walk" is not a command (there is run)`},
+		{"walk", `"walk" is not a command (there are run, find, soak and compare)`},
 		{"run extra", `"extra" is one word too many: loadclient run takes only flags`},
 		{"--clients many", `--clients: "many" cannot be used: loadclient --help`},
 		{"--clients 0", "--clients"},
@@ -67,6 +67,12 @@ func TestErrorsNameInvalidFlags(t *testing.T) {
 		{"--profile play", "--profile: play cannot be used: leave it out"},
 		{"--rooms 3", "--rooms: 3 cannot be used: give --room too"},
 		{"--rooms 1001 --room a*", "--rooms"},
+		{"find --from 0", "--from: 0 cannot be used: use 1 to --clients"},
+		{"find --out csv", "--out: csv cannot be used: find writes text and json"},
+		{"soak walk", `"walk" is one word too many`},
+		{"compare a", "compare takes two results, and got 1"},
+		{"compare a b --tolerance 5", "--tolerance: 5 cannot be used: use a share, as in 5%"},
+		{"compare a b --metric snapshot.ages.p99", "did you mean snapshot.age.p99?"},
 		{"--simulate los=5%", `--simulate: "los" is not a key`},
 	} {
 		var stdout, stderr bytes.Buffer

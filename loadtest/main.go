@@ -44,7 +44,8 @@ func Main(b Bot) {
 // status as its result. args[0] is the program's name.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer, b Bot) int {
 	name := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
-	cmd, code := command(name, args, stdout, stderr, b)
+	p := &program{name: name, args: args, stdout: stdout, stderr: stderr, bot: b}
+	cmd := p.command()
 	cmd.SetArgs(args[1:])
 	if err := cmd.ExecuteContext(ctx); err != nil {
 		fmt.Fprintf(stderr, "%s: %s\n", name, oneLine(err))
@@ -54,7 +55,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer, b Bot
 		}
 		return exitUsage
 	}
-	return *code
+	return p.code
 }
 
 // runtimeError marks an error that occurs although the flags are valid: the exit status is then
@@ -63,48 +64,105 @@ type runtimeError struct{ error }
 
 func (e runtimeError) Unwrap() error { return e.error }
 
-// command makes the command line. code holds the exit status after a run without an error.
-func command(name string, args []string, stdout, stderr io.Writer, b Bot) (cmd *cobra.Command, code *int) {
-	var o options
-	code = new(int)
-	play := func(cmd *cobra.Command, _ []string) (err error) {
-		if err := configure(o.config, cmd.Flags()); err != nil {
-			return err
-		}
-		if err := o.validate(); err != nil {
-			return err
-		}
-		if err := o.parseProfile(b); err != nil {
-			return err
-		}
-		o.command, o.values = args, valuesOf(cmd.Flags())
-		*code, err = playAndPrint(cmd.Context(), &o, stdout, stderr, b)
-		return err
+// program is one execution of the load client.
+type program struct {
+	name           string
+	args           []string
+	stdout, stderr io.Writer
+	bot            Bot
+	code           int // the exit status after a command without an error
+}
+
+// command makes the command line.
+func (p *program) command() *cobra.Command {
+	root := p.player(p.name, "Play "+p.bot.Schema().Name()+" with many bots, and measure what they notice", (*program).run, nil)
+	root.CompletionOptions = cobra.CompletionOptions{DisableDefaultCmd: true}
+	root.AddCommand(
+		p.player("run", "Run the load test (also what no command means)", (*program).run, nil),
+		p.player("find", "Raise the number of bots until a threshold breaks, and print the largest number that meets all", (*program).find, func(o *options, f *pflag.FlagSet) {
+			f.IntVar(&o.from, "from", findFrom, "the first number of bots; --clients is the largest")
+			preset(f, "clients", "1000")
+			preset(f, "duration", "8s")
+		}),
+		p.player("soak", "Run for hours, with a line a minute, and fail if memory, goroutines or metric series grow", (*program).run, func(o *options, f *pflag.FlagSet) {
+			o.soak = true
+			preset(f, "duration", "1h")
+		}),
+		p.compare(),
+	)
+	root.SetHelpCommand(&cobra.Command{Hidden: true})
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	root.SetFlagErrorFunc(p.flagError)
+	return root
+}
+
+// preset changes the default of a flag.
+func preset(f *pflag.FlagSet, name, value string) {
+	flag := f.Lookup(name)
+	flag.DefValue = value
+	if err := flag.Value.Set(value); err != nil {
+		panic(err) // The value is a constant of this file.
 	}
-	cmd = &cobra.Command{
-		Use: name, Short: "Play " + b.Schema().Name() + " with many bots, and measure what they notice",
-		Args: noArgs, RunE: play, SilenceErrors: true, SilenceUsage: true,
-		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+}
+
+// player makes a command that plays, with the flags of a run and further ones.
+func (p *program) player(use, short string, do func(*program, context.Context, *options) error, more func(*options, *pflag.FlagSet)) *cobra.Command {
+	o := &options{bot: p.bot, command: p.args}
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: noArgs, SilenceErrors: true, SilenceUsage: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := configure(o.config, cmd.Flags()); err != nil {
+				return err
+			}
+			if err := errors.Join(o.validate(), o.parseProfile(p.bot)); err != nil {
+				return err
+			}
+			o.values = valuesOf(cmd.Flags())
+			return do(p, cmd.Context(), o)
+		},
 	}
-	run := &cobra.Command{Use: "run", Short: "Run the load test (also what no command means)", Args: noArgs, RunE: play}
-	o.flags(cmd.PersistentFlags())
-	cmd.PersistentFlags().SortFlags = false
-	cmd.AddCommand(run)
-	cmd.SetHelpCommand(&cobra.Command{Hidden: true})
-	cmd.SetOut(stdout)
-	cmd.SetErr(stderr)
-	cmd.SetFlagErrorFunc(func(of *cobra.Command, err error) error {
-		var unknown *pflag.NotExistError
-		if errors.As(err, &unknown) {
-			return fmt.Errorf("%w%s: %s --help lists the flags", err, suggest(unknown.GetSpecifiedName(), of.Flags()), name)
-		}
-		var bad *pflag.InvalidValueError
-		if errors.As(err, &bad) { // The text of strconv is no help to a user.
-			return badFlag(bad.GetFlag().Name, fmt.Sprintf("%q", bad.GetValue()), name+" --help says what it takes")
-		}
-		return fmt.Errorf("%w: %s --help lists the flags", err, name)
-	})
-	return cmd, code
+	cmd.Flags().SortFlags = false
+	o.flags(cmd.Flags())
+	if more != nil {
+		more(o, cmd.Flags())
+	}
+	return cmd
+}
+
+// compare makes the command compare.
+func (p *program) compare() *cobra.Command {
+	var o compareOptions
+	cmd := &cobra.Command{
+		Use: "compare A B", Short: "Compare results of --out json, and fail if B is worse: a file each, or a folder with several runs",
+		SilenceErrors: true, SilenceUsage: true,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return fmt.Errorf("compare takes two results, and got %d: see %s compare --help", len(args), p.name)
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) (err error) {
+			p.code, err = compareFiles(&o, args, p.stdout, func(text string) { fmt.Fprintln(p.stderr, text) })
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&o.tolerance, "tolerance", "5%", "the `SHARE` by which a judged figure may be worse")
+	cmd.Flags().StringArrayVar(&o.metrics, "metric", nil, "`METRIC` that is judged, instead of those that repeat well; may be repeated")
+	return cmd
+}
+
+// flagError adds a remedy to the error of a flag.
+func (p *program) flagError(of *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		return fmt.Errorf("%w%s: %s --help lists the flags", err, suggest(unknown.GetSpecifiedName(), of.Flags()), p.name)
+	}
+	var bad *pflag.InvalidValueError
+	if errors.As(err, &bad) { // The text of strconv is no help to a user.
+		return badFlag(bad.GetFlag().Name, fmt.Sprintf("%q", bad.GetValue()), p.name+" --help says what it takes")
+	}
+	return fmt.Errorf("%w: %s --help lists the flags", err, p.name)
 }
 
 // noArgs refuses positional arguments.
@@ -113,27 +171,51 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	case len(args) == 0:
 		return nil
 	case cmd.HasSubCommands():
-		return fmt.Errorf("%q is not a command (there is run)", args[0])
+		return fmt.Errorf("%q is not a command (there are run, find, soak and compare)", args[0])
 	}
 	return fmt.Errorf("%q is one word too many: %s takes only flags, see %s --help", args[0], cmd.CommandPath(), cmd.CommandPath())
 }
 
-// playAndPrint runs the load test and writes the result to its destinations.
-func playAndPrint(ctx context.Context, o *options, stdout, stderr io.Writer, b Bot) (int, error) {
-	r := newRun(*o, b, stderr)
+// run runs the load test and writes the result to its destinations.
+func (p *program) run(ctx context.Context, o *options) error {
+	r := newRun(*o, p.bot, p.stderr)
 	rep, err := r.play(ctx)
 	if err != nil {
-		return exitRuntime, runtimeError{err}
-	}
-	if err := writeOutputs(o, rep, stdout); err != nil {
-		return exitRuntime, runtimeError{err}
+		return runtimeError{err}
 	}
 	if !o.toStdout("text") {
 		for _, why := range rep.Verdict.Reasons {
 			r.screen.note("not ok: " + why)
 		}
 	}
-	return rep.Verdict.Exit, nil
+	p.code = rep.Verdict.Exit
+	return written(o.writeOutputs(p.stdout, func(format string, w io.Writer) error { return write(format, o, rep, w) }))
+}
+
+// find searches the largest number of clients and writes the search to its destinations.
+func (p *program) find(ctx context.Context, o *options) error {
+	if err := o.parseFind(); err != nil {
+		return err
+	}
+	s, err := find(ctx, o, func(ctx context.Context, o options) (*report, error) { return newRun(o, p.bot, p.stderr).play(ctx) }, func(line string) {
+		if !o.quiet {
+			fmt.Fprintln(p.stderr, line)
+		}
+	})
+	failed := err
+	p.code = s.exit()
+	if len(s.Steps) > 0 { // The measured steps are printed also after an error.
+		failed = errors.Join(err, o.writeOutputs(p.stdout, s.write))
+	}
+	return written(failed)
+}
+
+// written marks an error after the flags were accepted.
+func written(err error) error {
+	if err == nil {
+		return nil
+	}
+	return runtimeError{err}
 }
 
 // oneLine joins the lines of an error.

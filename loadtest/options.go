@@ -39,6 +39,9 @@ type options struct {
 
 	thresholds []string
 
+	from int  // of find
+	soak bool // look for growth, and print a line a minute
+
 	// The population, see plan.
 	schedule, churn, storm, slow string
 	ca                           string
@@ -59,6 +62,7 @@ type options struct {
 	tokenAudience string
 	tokenSubject  string
 
+	bot       Bot
 	outputs   []output           // of out
 	bounds    []threshold        // of thresholds
 	churnRate float64            // share of the clients, per second

@@ -61,29 +61,30 @@ func (o *options) toStdout(format string) bool {
 	return slices.Contains(o.outputs, output{format: format})
 }
 
-// writeOutputs writes the report to each output. After an error it writes the others: a full disk
-// must not cost the text too.
-func writeOutputs(o *options, rep *report, stdout io.Writer) error {
+// writeOutputs writes to each output. After an error it writes the others: a full disk must not
+// cost the text too.
+func (o *options) writeOutputs(stdout io.Writer, write func(format string, w io.Writer) error) error {
 	var failed []error
 	for _, out := range o.outputs {
-		if err := writeOutput(out, o, rep, stdout); err != nil {
+		if err := out.write(stdout, write); err != nil {
 			failed = append(failed, fmt.Errorf("--out: %w", err))
 		}
 	}
 	return errors.Join(failed...)
 }
 
-func writeOutput(out output, o *options, rep *report, stdout io.Writer) error {
+func (out output) write(stdout io.Writer, write func(format string, w io.Writer) error) error {
 	if out.file == "" {
-		return write(out.format, o, rep, stdout)
+		return write(out.format, stdout)
 	}
 	f, err := os.OpenFile(out.file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
-	return errors.Join(write(out.format, o, rep, f), f.Close())
+	return errors.Join(write(out.format, f), f.Close())
 }
 
+// write writes a report in a format.
 func write(format string, o *options, rep *report, w io.Writer) error {
 	switch format {
 	case "json":

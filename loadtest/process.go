@@ -18,7 +18,7 @@ func process(before, after usage, length time.Duration) Process {
 		if a == nil || b == nil || *b < *a || length <= 0 {
 			return nil
 		}
-		return hundredths((*b - *a) / length.Seconds())
+		return ratio(*b-*a, length.Seconds())
 	}
 	p := Process{CPU: rate(before.cpu, after.cpu), GCCPU: rate(before.gcCPU, after.gcCPU), Cores: after.cores, Memory: after.memory, Goroutines: after.goroutines}
 	if before.gcCycles != nil && after.gcCycles != nil && *after.gcCycles >= *before.gcCycles {

@@ -76,6 +76,9 @@ func (r *run) report(series Series) *report {
 	rep.Generator.Process = process(r.before.own, r.after.own, rep.length)
 	rep.Simulated, rep.network = simulated(r.opts.network, r.simulated), r.simulated
 	rep.judge(r.opts.bounds)
+	if r.opts.soak {
+		rep.soaked()
+	}
 	return rep
 }
 

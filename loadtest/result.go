@@ -39,6 +39,8 @@ type Result struct {
 	// Worst are the ten slowest ticks of the default room, with the slowest system of each. Ticks
 	// are missing if 50 ticks of the hour before the window were slower.
 	Worst []WorstTick `json:"worst_ticks,omitempty"`
+	// Growth has the slopes of a soak.
+	Growth []Trend `json:"growth,omitempty"`
 	// Series has the figures of each second of the whole run.
 	Series Series `json:"series"`
 	// Histograms are the exact counts behind the percentiles, by the name of the distribution, such

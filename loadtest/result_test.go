@@ -193,8 +193,9 @@ func TestEachShortfallIsReported(t *testing.T) {
 		"did not connect": func(r *report) { r.Clients.Wanted++ },
 		"lost the":        func(r *report) { r.Clients.Disconnected++ },
 		"1 of 2 clients could not find their state equal to the": func(r *report) { r.converged--; r.fill([]uint64{1, 1}) },
-		"too slow":    func(r *report) { r.rec.sent = 70; r.fill([]uint64{1, 1}) },
-		"interrupted": func(r *report) { r.interrupted = true },
+		"too slow":                     func(r *report) { r.rec.sent = 70; r.fill([]uint64{1, 1}) },
+		"interrupted":                  func(r *report) { r.interrupted = true },
+		"the server stopped answering": func(r *report) { r.dead = true },
 	} {
 		r := made()
 		damage(r)

@@ -56,6 +56,8 @@ type run struct {
 	perSocket int
 	simulated *netem.Stats // nil without --simulate
 
+	deadAfter time.Duration // see deadAfter
+
 	start time.Time     // of the run
 	began time.Duration // the same on the run's clock
 
@@ -118,7 +120,7 @@ func (j *joins) result(refused, ended tally) Joins {
 }
 
 func newRun(o options, b Bot, stderr io.Writer) *run {
-	r := &run{opts: o, bot: b, slots: make([]atomic.Pointer[player], o.clients), clock: clock.NewSystem(), screen: newScreen(stderr, o.quiet), dialErrors: tally{}, start: time.Now()}
+	r := &run{opts: o, bot: b, slots: make([]atomic.Pointer[player], o.clients), clock: clock.NewSystem(), screen: newScreen(stderr, o.quiet), dialErrors: tally{}, start: time.Now(), deadAfter: deadAfter}
 	r.began = r.now()
 	if o.admin != "" {
 		r.admin = newAdmin(o.admin, o.token)
@@ -223,7 +225,7 @@ func (r *run) waitUntil(ctx context.Context, at time.Duration) bool {
 			return false
 		case r.playing() > 0:
 			played = now
-		case now-played > deadAfter:
+		case now-played > r.deadAfter:
 			r.dead = true
 			return false
 		}

@@ -53,22 +53,26 @@ func TestAWaitEndsWithTheRun(t *testing.T) {
 	interrupted, interrupt := context.WithCancel(t.Context())
 	interrupt()
 	for _, c := range []struct {
-		ctx                         context.Context
-		gone                        int64
-		wait, complete, interrupted bool
+		ctx                               context.Context
+		gone, away, rejoining             int64
+		wait, complete, interrupted, dead bool
 	}{
 		{ctx: t.Context(), complete: true},
 		{ctx: t.Context(), gone: 1, wait: true},
+		{ctx: t.Context(), gone: 1, rejoining: 1, wait: true, dead: true},
+		{ctx: t.Context(), away: 1, wait: true, dead: true}, // The server does not answer any more.
 		{ctx: interrupted, wait: true, interrupted: true},
 	} {
-		r := &run{clock: clock.NewSystem()}
+		r := &run{clock: clock.NewSystem(), deadAfter: 30 * time.Millisecond}
 		r.connected.Store(1)
 		r.gone.Store(c.gone)
+		r.away.Store(c.away)
+		r.rejoining.Store(c.rejoining)
 		d := time.Duration(0)
 		if c.wait {
 			d = time.Hour
 		}
-		if complete := r.waitUntil(c.ctx, r.now()+d); complete != c.complete || r.interrupted != c.interrupted {
+		if complete := r.waitUntil(c.ctx, r.now()+d); complete != c.complete || r.interrupted != c.interrupted || r.dead != c.dead {
 			t.Errorf("%+v: complete %v, interrupted %v", c, complete, r.interrupted)
 		}
 		_ = r.clock.Close() // The test is over either way.

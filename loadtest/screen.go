@@ -54,7 +54,18 @@ func (s *screen) progress(line string) {
 	s.drawn = true
 }
 
-// note prints a permanent line.
+// line prints a permanent line of progress.
+func (s *screen) line(text string) {
+	if s.quiet {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clearLocked()
+	fmt.Fprintln(s.w, text)
+}
+
+// note prints a permanent message.
 func (s *screen) note(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,6 +2,7 @@ package loadtest
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -42,6 +43,7 @@ type Point struct {
 const (
 	sampleEvery = time.Second
 	usageEvery  = 10 * time.Second
+	soakEvery   = time.Minute // a line of a soak
 	// maxPoints bounds a series: an hour of seconds. Then two points become one, and each covers
 	// twice the time.
 	maxPoints = 3600
@@ -55,6 +57,7 @@ type sampler struct {
 	sum    *live
 	since  time.Duration // of the last sample
 	used   time.Duration // when the processes were read last
+	usages Point         // of that reading
 	joins  int64         // until the last sample, as the next
 	errors int64
 	ticks  *ticks.Snapshot
@@ -78,7 +81,11 @@ func (r *run) startSampler(ctx context.Context) (stop func() Series) {
 		for at := r.now() + sampleEvery; r.clock.WaitUntil(ctx, at) == nil; at = max(at+sampleEvery, r.now()) {
 			p := s.sample(ctx)
 			s.add(p)
-			if now := r.now(); r.screen.terminal || now-shown >= lineEvery {
+			switch now := r.now(); {
+			case r.opts.soak && now-shown >= soakEvery:
+				r.screen.line(line.line(&p) + s.processes())
+				shown = now
+			case !r.opts.soak && (r.screen.terminal || now-shown >= lineEvery):
 				r.screen.progress(line.line(&p))
 				shown = now
 			}
@@ -153,6 +160,7 @@ func (s *sampler) usage(ctx context.Context, p *Point) {
 		return
 	}
 	s.used = s.run.now()
+	defer func() { s.usages = *p }()
 	own := ownUsage()
 	p.Memory, p.Goroutines = own.memory, own.goroutines
 	if s.run.admin == nil {
@@ -163,6 +171,13 @@ func (s *sampler) usage(ctx context.Context, p *Point) {
 		u, n := serverUsage(m), float64(len(m))
 		p.ServerMemory, p.ServerGoroutines, p.ServerSeries = u.memory, u.goroutines, &n
 	}
+}
+
+// processes describes the processes as they were read last, for a line of a soak.
+func (s *sampler) processes() string {
+	p := &s.usages
+	return fmt.Sprintf(" │ server %s, %s goroutines, %s series │ own %s, %s goroutines", show(p.ServerMemory, inBytes), show(p.ServerGoroutines, asCount),
+		show(p.ServerSeries, asCount), show(p.Memory, inBytes), show(p.Goroutines, asCount))
 }
 
 // serverTicks returns the server's ticks since the last call.

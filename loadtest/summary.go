@@ -40,6 +40,7 @@ func writeSummary(w io.Writer, o *options, r *report) {
 	writeCounts(w, o, r)
 	fmt.Fprintln(w)
 	writeTimes(w, r)
+	writeTrends(w, r.Growth)
 	writeWorst(w, r.Worst)
 }
 
