@@ -46,8 +46,9 @@ var (
 
 const (
 	findFrom      = 10
-	findPrecision = 0.05 // of the knee
-	findTries     = 3    // of a step
+	findPrecision = 0.05            // of the knee
+	findTries     = 3               // of a step
+	findPause     = 3 * time.Second // or the length of a run, if that is shorter
 	// busy is the share of its cores from which on a process counts as saturated.
 	busy = 0.9
 )
@@ -107,32 +108,44 @@ func (o *options) parseFind() error {
 }
 
 // find searches the knee with a run per step. A step fails only if it fails findTries times: other
-// work of the machine disturbs a run, and never improves one.
-func find(ctx context.Context, o *options, run func(context.Context, options) (*report, error), note func(string)) (*Search, error) {
+// work of the machine disturbs a run, and never improves one. After a failed run it pauses, because
+// an overloaded server refuses clients for a while.
+func find(ctx context.Context, o *options, run func(context.Context, options) (*report, error), note func(string), pause func(context.Context)) (*Search, error) {
 	s := &Search{SchemaVersion: SchemaVersion, Saturated: "neither", Thresholds: o.thresholds, Steps: []Step{}}
 	try := func(n int) (bool, error) {
+		with, err := o.with(n)
+		if err != nil {
+			return false, err
+		}
+		var refused error
 		for again := range findTries {
-			with, err := o.with(n)
-			if err != nil {
-				return false, err
+			if again > 0 {
+				pause(ctx)
 			}
 			rep, err := run(ctx, with)
-			if err != nil {
-				return false, err
+			switch {
+			case ctx.Err() != nil && rep == nil:
+				return false, errInterrupted
+			case err != nil && len(s.Steps) == 0:
+				return false, err // There is no server, or it admits none.
+			case err != nil:
+				refused = err
+				note(err.Error())
+				continue
 			}
 			step := stepOf(&rep.Result, n)
-			s.Steps = append(s.Steps, step)
+			s.Steps, refused = append(s.Steps, step), nil
 			note(step.String())
-			switch {
-			case rep.interrupted:
+			if rep.interrupted {
 				return false, errInterrupted
-			case step.Met:
-				return true, nil
-			case again == findTries-1:
-				s.Saturated = step.Saturated
 			}
+			if step.Met {
+				return true, nil
+			}
+			s.Saturated = step.Saturated
 		}
-		return false, nil
+		pause(ctx)
+		return false, refused // A server that refuses each client to the end may have died.
 	}
 	var err error
 	s.Knee, s.Broken, err = search(o.from, o.clients, try)

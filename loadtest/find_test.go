@@ -49,7 +49,7 @@ func TestSearchesAgree(t *testing.T) {
 			s, err := find(t.Context(), o, func(_ context.Context, o options) (*report, error) {
 				met := o.clients <= 700 && rng.IntN(10) > 0
 				return &report{Result: Result{Verdict: Verdict{Pass: met}}}, nil
-			}, func(string) {})
+			}, func(string) {}, func(context.Context) {})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,12 +106,15 @@ func TestTheOutcomeOfASearch(t *testing.T) {
 	runs := 0
 	o := &options{clients: 100, from: 10, transport: "quic"}
 	s, err := find(t.Context(), o, func(_ context.Context, o options) (*report, error) {
-		if runs++; runs == 3 {
+		switch runs++; {
+		case runs == 3: // It is overloaded for a moment.
+			return nil, errors.New("busy")
+		case runs > 4:
 			return nil, errors.New("no client could connect")
 		}
 		return &report{Result: Result{Verdict: Verdict{Pass: true}}}, nil
-	}, func(string) {})
-	if err == nil || len(s.Steps) != 2 || s.Knee != 20 {
+	}, func(string) {}, func(context.Context) {})
+	if err == nil || len(s.Steps) != 3 || s.Knee != 40 || runs != 4+findTries {
 		t.Errorf("%+v, %v", s, err)
 	}
 	// The default thresholds of the server need its figures.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -200,6 +201,11 @@ func (p *program) find(ctx context.Context, o *options) error {
 	s, err := find(ctx, o, func(ctx context.Context, o options) (*report, error) { return newRun(o, p.bot, p.stderr).play(ctx) }, func(line string) {
 		if !o.quiet {
 			fmt.Fprintln(p.stderr, line)
+		}
+	}, func(ctx context.Context) {
+		select {
+		case <-time.After(min(o.duration, findPause)):
+		case <-ctx.Done():
 		}
 	})
 	failed := err
