@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/netloop/netloop/bench/measure"
 	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/internal/metrics/ticks"
 )
@@ -29,7 +30,7 @@ func TestMain(m *testing.M) {
 
 // A short run starts servers and clients on two cores and prints a line for each of them.
 func TestAServerIsMeasuredBesideBareQUIC(t *testing.T) {
-	if _, _, err := twoCores(); err != nil {
+	if _, _, err := measure.TwoCores(); err != nil {
 		t.Skip(err)
 	}
 	var out, about bytes.Buffer
@@ -196,7 +197,7 @@ func TestMemoryIsThatOfOneMoreClient(t *testing.T) {
 
 // Servers get the garbage collector's setting of the measurement.
 func TestServersCollectGarbageAsTheyAreTold(t *testing.T) {
-	core, _, err := twoCores()
+	core, _, err := measure.TwoCores()
 	if err != nil {
 		t.Skip(err)
 	}
@@ -207,8 +208,8 @@ func TestServersCollectGarbageAsTheyAreTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.wait(t.Context(), startLimit); err != nil || c.said.String() != "50 in "+os.Getenv("HOME")+"\n" {
-		t.Errorf("it has GOGC=%q, %v", c.said.String(), err)
+	if err := c.Wait(t.Context(), startLimit, 0); err != nil || c.Said() != "50 in "+os.Getenv("HOME")+"\n" {
+		t.Errorf("it has GOGC=%q, %v", c.Said(), err)
 	}
 }
 

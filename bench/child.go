@@ -3,19 +3,18 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/netloop/netloop/bench/measure"
 )
 
 const (
 	startLimit = 30 * time.Second      // until a program is ready
-	stopLimit  = 20 * time.Second      // until a program has ended on request
 	pollEvery  = 20 * time.Millisecond // between checks of another program
 )
 
@@ -75,74 +74,22 @@ func writeResult(out string, late, period time.Duration) error {
 	return os.WriteFile(strings.TrimPrefix(out, "json="), text, 0o600)
 }
 
-// child is a program of a measurement.
-type child struct {
-	cmd   *exec.Cmd
-	ended chan struct{} // closed
-	err   error         // of its end, once it has ended
-	said  strings.Builder
-}
-
 // start starts a program in one of its roles, on one core. Env is added to this program's
 // environment.
-func start(program string, core int, env []string, role string, args ...string) (*child, error) {
-	return startBy(func(cmd *exec.Cmd) error { return startPinned(cmd, core) }, program, env, role, args...)
+func start(program string, core int, env []string, role string, args ...string) (*measure.Process, error) {
+	return startBy(measure.Pinned(core), program, env, role, args...)
 }
 
 // startBy starts a program in one of its roles by a function that calls cmd.Start.
-func startBy(by func(*exec.Cmd) error, program string, env []string, role string, args ...string) (*child, error) {
-	c := &child{cmd: exec.Command(program, append([]string{role}, args...)...), ended: make(chan struct{})}
-	c.cmd.Env = append(os.Environ(), env...)
-	c.cmd.Stdout, c.cmd.Stderr = &c.said, &c.said
-	if err := by(c.cmd); err != nil {
-		return nil, fmt.Errorf("start %s %s: %w", program, role, err)
-	}
-	go func() {
-		c.err = c.cmd.Wait()
-		close(c.ended)
-	}()
-	return c, nil
+func startBy(by func(*exec.Cmd) error, program string, env []string, role string, args ...string) (*measure.Process, error) {
+	cmd := exec.Command(program, append([]string{role}, args...)...)
+	cmd.Env = append(os.Environ(), env...)
+	return measure.Start(by, cmd)
 }
 
-// gone reports whether the program has ended.
-func (c *child) gone() bool {
-	select {
-	case <-c.ended:
-		return true
-	default:
-		return false
-	}
-}
-
-// wait waits until the program has ended.
-func (c *child) wait(ctx context.Context, limit time.Duration) error {
-	select {
-	case <-c.ended:
-		exit := (*exec.ExitError)(nil)
-		if c.err == nil || errors.As(c.err, &exit) && exit.ExitCode() == exitShort {
-			return nil // It has measured, and its result names the shortfall.
-		}
-		return fmt.Errorf("%s: %w: %s", c.cmd.Args[1], c.err, c.said.String())
-	case <-time.After(limit):
-		return fmt.Errorf("%s has not ended in time", c.cmd.Args[1])
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// exitShort is a load client's status for a run with shortfalls.
+// exitShort is a load client's status for a run with shortfalls: it has measured, and its result
+// names the shortfall.
 const exitShort = 99
-
-// stop interrupts the program, and kills it if it does not end.
-func (c *child) stop() {
-	_ = c.cmd.Process.Signal(syscall.SIGINT) // An error means that it has ended.
-	select {
-	case <-c.ended:
-	case <-time.After(stopLimit):
-		_ = c.cmd.Process.Kill()
-		<-c.ended
-	}
-}
 
 // serverEnv returns the additional environment of servers.
 func (b *bench) serverEnv() []string {
@@ -153,32 +100,32 @@ func (b *bench) serverEnv() []string {
 }
 
 // startServer starts a server and waits until it has written its addresses.
-func (b *bench) startServer(ctx context.Context, program, role string, args ...string) (*child, addresses, error) {
+func (b *bench) startServer(ctx context.Context, program, role string, args ...string) (*measure.Process, addresses, error) {
 	file := filepath.Join(b.dir, "addresses")
 	_ = os.Remove(file) // The file of the server before.
 	c, err := start(program, b.serverCore, b.serverEnv(), role, append(args, "--addr-file", file)...)
 	if err != nil {
 		return nil, addresses{}, err
 	}
-	at, err := c.ready(ctx, file)
+	at, err := ready(ctx, c, file)
 	return c, at, err
 }
 
 // ready waits until a server has written its addresses to a file, and stops it if it does not.
-func (c *child) ready(ctx context.Context, file string) (at addresses, err error) {
+func ready(ctx context.Context, c *measure.Process, file string) (at addresses, err error) {
 	limit := time.Now().Add(startLimit)
 	for {
 		if text, err := os.ReadFile(file); err == nil && json.Unmarshal(text, &at) == nil && at.Listen != "" {
 			return at, nil
 		}
 		select {
-		case <-c.ended:
-			return at, fmt.Errorf("%s ended before it was ready: %w: %s", c.cmd.Args[1], c.err, c.said.String())
+		case <-c.Ended():
+			return at, fmt.Errorf("before it was ready: %w", c.Err())
 		case <-time.After(pollEvery):
 		}
 		if ctx.Err() != nil || time.Now().After(limit) {
-			c.stop()
-			return at, fmt.Errorf("%s was not ready in time", c.cmd.Args[1])
+			c.Stop()
+			return at, fmt.Errorf("%s was not ready in time", c.Name())
 		}
 	}
 }

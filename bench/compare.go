@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/netloop/netloop/bench/measure"
 	"github.com/netloop/netloop/client"
 )
 
@@ -30,7 +31,7 @@ type bench struct {
 func newBench(o options, about io.Writer) (*bench, error) {
 	b := &bench{opts: o, about: about, patience: startLimit}
 	var err error
-	if b.serverCore, b.playerCore, err = twoCores(); err != nil {
+	if b.serverCore, b.playerCore, err = measure.TwoCores(); err != nil {
 		return nil, err
 	}
 	if b.self, err = os.Executable(); err != nil {

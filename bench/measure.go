@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/netloop/netloop/bench/measure"
 	"github.com/netloop/netloop/internal/metrics/ticks"
 )
 
@@ -64,8 +65,8 @@ func (b *bench) take(ctx context.Context, t turn) (s sample, err error) {
 	if err != nil {
 		return s, err
 	}
-	defer server.stop()
-	empty := resident(server.cmd.Process.Pid)
+	defer server.Stop()
+	empty := measure.Resident(server.PID())
 	result := filepath.Join(b.dir, "result")
 	_ = os.Remove(result) // The file of the clients before.
 	ramp := time.Duration(t.clients) * 10 * time.Millisecond
@@ -76,12 +77,12 @@ func (b *bench) take(ctx context.Context, t turn) (s sample, err error) {
 	if err != nil {
 		return s, err
 	}
-	defer player.stop()
+	defer player.Stop()
 	s, err = b.window(ctx, at.Admin, server, player, t.clients)
-	s.resident = (resident(server.cmd.Process.Pid) - empty) / float64(t.clients)
+	s.resident = (measure.Resident(server.PID()) - empty) / float64(t.clients)
 	if errors.Is(err, errEnded) {
 		s.saturated = err.Error() // A program that failed is an error, a slow one is not.
-		return s, player.wait(ctx, stopLimit)
+		return s, player.Wait(ctx, startLimit, exitShort)
 	}
 	if errors.Is(err, errNotIn) {
 		s.saturated = err.Error()
@@ -90,14 +91,14 @@ func (b *bench) take(ctx context.Context, t turn) (s sample, err error) {
 	if err != nil {
 		return s, err
 	}
-	if err := player.wait(ctx, startLimit); err != nil {
+	if err := player.Wait(ctx, startLimit, exitShort); err != nil {
 		return s, err
 	}
 	return s, s.judge(result, t.clients, b.opts.rate)
 }
 
 // window waits until all clients play, and measures.
-func (b *bench) window(ctx context.Context, admin string, server, player *child, clients int) (s sample, err error) {
+func (b *bench) window(ctx context.Context, admin string, server, player *measure.Process, clients int) (s sample, err error) {
 	if err := b.allIn(ctx, admin, player, clients); err != nil {
 		return s, err
 	}
@@ -129,7 +130,7 @@ var errEnded = errors.New("the clients were done before they had been measured, 
 var errNotIn = errors.New("the clients did not come in in time")
 
 // allIn waits until all clients are in the server.
-func (b *bench) allIn(ctx context.Context, admin string, player *child, clients int) error {
+func (b *bench) allIn(ctx context.Context, admin string, player *measure.Process, clients int) error {
 	limit := time.Now().Add(b.patience)
 	for {
 		c, err := counters(ctx, admin)
@@ -139,7 +140,7 @@ func (b *bench) allIn(ctx context.Context, admin string, player *child, clients 
 		if int(c["netloop_clients"]) >= clients {
 			return nil
 		}
-		if player.gone() {
+		if player.Gone() {
 			return errEnded
 		}
 		if err := pause(ctx, pollEvery); err != nil {
@@ -161,7 +162,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func read(ctx context.Context, admin string, server, player *child) (r reading, err error) {
+func read(ctx context.Context, admin string, server, player *measure.Process) (r reading, err error) {
 	text, err := get(ctx, admin, "/ticks")
 	if err != nil {
 		return r, err
@@ -173,10 +174,10 @@ func read(ctx context.Context, admin string, server, player *child) (r reading, 
 		return r, err
 	}
 	r.at = time.Now()
-	if r.server, err = processTime(server.cmd.Process.Pid); err != nil {
+	if r.server, err = measure.CPUTime(server.PID()); err != nil {
 		return r, err
 	}
-	if r.player, err = processTime(player.cmd.Process.Pid); err != nil && player.gone() {
+	if r.player, err = measure.CPUTime(player.PID()); err != nil && player.Gone() {
 		return r, errEnded
 	}
 	return r, err
@@ -271,19 +272,4 @@ func (s *sample) judge(result string, clients, rate int) error {
 		return errors.New("a client that checks its state found it unequal to the server's")
 	}
 	return nil
-}
-
-// resident returns the memory of a process, in bytes; 0 if the system does not provide it.
-func resident(pid int) float64 {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
-	if err != nil {
-		return 0
-	}
-	_, rest, _ := strings.Cut(string(text), "VmRSS:")
-	fields := strings.Fields(rest)
-	if len(fields) == 0 {
-		return 0
-	}
-	kilo, _ := strconv.ParseFloat(fields[0], 64)
-	return kilo * 1024
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/netloop/netloop/bench/measure"
 	"github.com/netloop/netloop/bench/tun"
 	"github.com/netloop/netloop/internal/netem"
 )
@@ -230,8 +231,8 @@ func (b *pathBench) cross(ctx context.Context, c crossing) (r crossed, err error
 	if err != nil {
 		return r, err
 	}
-	defer server.stop()
-	at, err := server.ready(ctx, file)
+	defer server.Stop()
+	at, err := ready(ctx, server, file)
 	if err != nil {
 		return r, err
 	}
@@ -246,11 +247,11 @@ func (b *pathBench) cross(ctx context.Context, c crossing) (r crossed, err error
 	if err != nil {
 		return r, err
 	}
-	defer player.stop()
+	defer player.Stop()
 	if err := r.share(ctx, link, player, c, b.warmup, bulk); err != nil {
 		return r, err
 	}
-	if err := player.wait(ctx, startLimit); err != nil {
+	if err := player.Wait(ctx, startLimit, exitShort); err != nil {
 		return r, err
 	}
 	return r, r.read(result)
@@ -264,11 +265,14 @@ const mostPacketsLate = 0.005
 const slack = 500 * time.Millisecond
 
 // share measures the shares of the clients and of TCP once all clients play.
-func (r *crossed) share(ctx context.Context, link *tun.Link, player *child, c crossing, warmup time.Duration, bulk tun.Flow) error {
+func (r *crossed) share(ctx context.Context, link *tun.Link, player *measure.Process, c crossing, warmup time.Duration, bulk tun.Flow) error {
 	limit := time.Now().Add(startLimit)
 	for len(sharesOf(tun.Counts{}, link.Counts(netem.Down), bulk)) < c.clients {
-		if player.gone() || time.Now().After(limit) {
-			return fmt.Errorf("the clients did not connect: %s", player.said.String())
+		if player.Gone() {
+			return fmt.Errorf("the clients did not connect: %w", player.Err())
+		}
+		if time.Now().After(limit) {
+			return errNotIn
 		}
 		if err := pause(ctx, pollEvery); err != nil {
 			return err
