@@ -52,7 +52,7 @@ var onlyIn = map[string][]string{
 	"go.uber.org/zap":                     {"internal/logging", "netlooptest"},
 	"github.com/fsnotify/":                {"internal/watchfile"},
 	"github.com/prometheus/":              {"", "internal/metrics"},
-	"github.com/HdrHistogram/":            {"internal/metrics/ticks", "loadtest", "loadtest/"},
+	"github.com/HdrHistogram/":            {"internal/metrics/ticks", "loadtest", "loadtest/", "bench/peers"},
 	"github.com/aclements/go-moremath/":   {"loadtest"},
 	"github.com/spf13/cobra":              {"app", "app/", "loadtest", "loadtest/"},
 	"github.com/knadh/koanf/":             {"app", "app/", "loadtest"},

@@ -142,16 +142,6 @@ func write(t *testing.T, text string) string {
 	return name
 }
 
-// In a room of flips the velocities change their sign in every tick, and the positions follow them.
-func TestFlipsGoBackAndForth(t *testing.T) {
-	for i := range entities {
-		even, odd := circle(1, i), flip(1, i)
-		if odd.VX != -even.VX || odd.VY != -even.VY || odd.X == even.X || flip(2, i) != circle(2, i) {
-			t.Errorf("entity %d: %+v, then %+v", i, even, odd)
-		}
-	}
-}
-
 // Bare quic-go exchanges as many datagrams, of the same sizes, as netloop's did.
 func TestBareQUICHasTheSameDatagrams(t *testing.T) {
 	b := &bench{opts: options{rate: 30, sharing: 2, exact: true}}

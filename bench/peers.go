@@ -1,10 +1,9 @@
 package main
 
 import (
-	"math"
-
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/app"
+	"github.com/netloop/netloop/bench/world"
 	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/examples/arena"
 	"github.com/netloop/netloop/examples/arena/bot"
@@ -13,14 +12,9 @@ import (
 
 // The peers' room is the world of earlier measurements of other servers: one room of 100 entities
 // of four float32, all of which change in every tick and are visible to all clients.
-const entities = 100
-
-// body is one such entity.
-type body struct{ X, Y, VX, VY float32 }
-
 var (
 	peersSchema = netloop.NewSchema("peers", 1, 0)
-	bodies      = netloop.NewClass[body](peersSchema, "body")
+	bodies      = netloop.NewClass[world.Body](peersSchema, "body")
 )
 
 // peers is the game. With flips every velocity changes its sign in every tick.
@@ -30,13 +24,13 @@ func (peers) Schema() *netloop.Schema { return peersSchema }
 
 func (g peers) Open(r *netloop.Room) error {
 	r.OnStart(func(t *netloop.Tick) {
-		for range entities {
-			bodies.Spawn(t, body{})
+		for range world.Entities {
+			bodies.Spawn(t, world.Body{})
 		}
 	})
-	move := circle
+	move := world.Circle
 	if g.flips {
-		move = flip
+		move = world.Flip
 	}
 	r.On(netloop.Update, "peers.move", func(t *netloop.Tick) {
 		i := 0
@@ -46,23 +40,6 @@ func (g peers) Open(r *netloop.Room) error {
 		}
 	})
 	return nil
-}
-
-// circle is smooth motion: the position and velocity of entity i in a tick.
-func circle(tick uint64, i int) body {
-	radius := 20 + float64(i)/3
-	sin, cos := math.Sincos(float64(tick)/120 + float64(i))
-	return body{float32(100 + radius*cos), float32(-50 + radius*sin), float32(-radius * sin / 2), float32(radius * cos / 2)}
-}
-
-// flip returns the position and velocity of an entity that jumps between two moving walls, and so
-// changes its direction in every tick.
-func flip(tick uint64, i int) body {
-	b := circle(tick, i)
-	if tick%2 == 1 {
-		b.X, b.Y, b.VX, b.VY = b.X+b.VX/60, b.Y+b.VY/60, -b.VX, -b.VY
-	}
-	return b
 }
 
 // onlooker is the bot of the peers' room: its client sends only acknowledgements.

@@ -63,3 +63,11 @@ func Now() time.Duration {
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // Linux always has that clock.
 	return time.Duration(t.Nano())
 }
+
+// The signals of a measurement: Stall, which no server has another use for, asks one for a long
+// tick; a program does not run between Pause and Resume.
+const (
+	Stall  = unix.SIGIO
+	Pause  = unix.SIGSTOP
+	Resume = unix.SIGCONT
+)

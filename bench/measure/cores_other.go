@@ -4,6 +4,7 @@ package measure
 
 import (
 	"errors"
+	"os"
 	"os/exec"
 	"time"
 )
@@ -23,3 +24,6 @@ func CPUTime(int) (time.Duration, error) { return 0, errSystem }
 func Now() time.Duration { return time.Since(start) }
 
 var start = time.Now()
+
+// The signals of a measurement, for which other systems have none.
+var Stall, Pause, Resume = os.Kill, os.Kill, os.Kill

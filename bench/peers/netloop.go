@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/app"
+	"github.com/netloop/netloop/bench/measure"
+	"github.com/netloop/netloop/bench/world"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/bridge"
+	"github.com/netloop/netloop/internal/clock"
+)
+
+// stamp is the object with the tick and the server's time.
+type stamp struct {
+	Tick uint32
+	Sent int64
+}
+
+var (
+	schema = netloop.NewSchema("peers", 1, 0)
+	bodies = netloop.NewClass[world.Body](schema, "body")
+	stamps = netloop.NewClass[stamp](schema, "stamp")
+)
+
+// room is netloop's game.
+type room struct{ args serverArgs }
+
+func (room) Schema() *netloop.Schema { return schema }
+
+func (g room) Open(r *netloop.Room) error {
+	r.OnStart(func(t *netloop.Tick) {
+		for i := range world.Entities {
+			bodies.Spawn(t, g.args.move(0, i))
+		}
+		stamps.Spawn(t, stamp{})
+	})
+	r.On(netloop.Update, "peers.move", func(t *netloop.Tick) {
+		now := measure.Now()
+		g.args.stall.tick()
+		i := 0
+		for o := range bodies.All(t) {
+			if next := g.args.move(t.Number(), i); next != o.State() {
+				*o.Edit(t) = next
+			}
+			i++
+		}
+		for o := range stamps.All(t) {
+			*o.Edit(t) = stamp{uint32(t.Number()), int64(now)}
+		}
+	})
+	return nil
+}
+
+// serveNetloop is netloop's server. Its WebSockets have TLS, as its other carriers always do.
+func serveNetloop(a serverArgs, over client.Transport) error {
+	os.Args = []string{
+		os.Args[0], "--listen", a.addr, "--admin", "", "--insecure-no-auth", "--log-level", "warn",
+		"--tick-rate", strconv.Itoa(a.rate), "--max-clients", "4096",
+	}
+	if over == client.WebSocket {
+		os.Args = append(os.Args, "--web", a.addr, "--web-tls")
+	}
+	app.Main(room{a})
+	return nil
+}
+
+// perSocket is the number of clients that share a UDP socket.
+const perSocket = 10
+
+// mostFrames is the number of clients up to which they run a frame in each tick. More have a frame
+// for each of their acknowledgements, which is every third tick: a core has no room for more.
+const mostFrames = 200
+
+// playNetloop is the clients' program of netloop.
+func playNetloop(a clientArgs, over client.Transport) error {
+	p := &netloopPlayers{args: a, over: over, clock: clock.NewSystem(), recorder: newRecorder()}
+	p.period = time.Second / time.Duration(a.rate)
+	if a.clients > mostFrames {
+		p.period *= 3
+	}
+	go p.frames()
+	dialers := make([]*client.Dialer, (a.clients+perSocket-1)/perSocket)
+	for i := range dialers {
+		var err error
+		if dialers[i], err = client.NewDialer(); err != nil {
+			return err
+		}
+	}
+	err := dialAll(a.clients, func(ctx context.Context, n int) error { return p.dial(ctx, dialers[n/perSocket], n) })
+	if err != nil {
+		return err
+	}
+	return control(os.Stdin, os.Stdout, a.clients, p.recorder)
+}
+
+type netloopPlayers struct {
+	*recorder
+	args   clientArgs
+	over   client.Transport
+	clock  *clock.System
+	period time.Duration // of a client's frames
+
+	mu  sync.Mutex
+	new []*netloopPlayer // not yet taken by frames
+}
+
+// netloopPlayer is a client.
+type netloopPlayer struct {
+	*client.Client
+	n      int
+	due    time.Duration // its next frame, on the clock of the players
+	last   time.Duration // when its frame before began
+	offset time.Duration // of the machine's clock, to that of the client
+	whole  uint64        // the newest whole snapshot's tick
+	bytes  int           // of the snapshots since the last frame
+	gone   bool
+}
+
+func (p *netloopPlayers) dial(ctx context.Context, d *client.Dialer, n int) error {
+	addr := p.args.addr
+	if p.over == client.WebSocket {
+		addr = "wss://" + addr
+	}
+	c, err := d.Dial(ctx, addr, client.Config{
+		Schema: schema, Transport: p.over, Reconnect: client.Reconnect{Off: true},
+		// The server is a child of the same program.
+		TLS: &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true},
+	})
+	if err != nil {
+		return err
+	}
+	if !p.args.decodes(n) {
+		bridge.Client.Blind(c)
+	}
+	l := &netloopPlayer{Client: c, n: n}
+	p.mu.Lock()
+	p.new = append(p.new, l)
+	p.mu.Unlock()
+	return nil
+}
+
+// begin sets up a client, on the goroutine of its frames.
+func (p *netloopPlayers) begin(l *netloopPlayer) {
+	now := p.clock.Now()
+	l.last, l.due = now, now-now%p.period+p.period*time.Duration(l.n)/time.Duration(p.args.clients)
+	l.offset = measure.Now() - l.Now()
+	l.OnSnapshot(func(s client.Snapshot) {
+		l.whole, l.bytes = s.Tick, l.bytes+s.Bytes
+		p.update(l.n, uint32(s.Tick), 0, s.At+l.offset) // The tick's stamp has the time.
+	})
+	client.Watch(l.Client, stamps, client.Watcher[stamp]{Change: func(_ *netloop.Tick, o *netloop.Object[stamp], _ stamp) {
+		s := o.State()
+		p.stamp(s.Tick, time.Duration(s.Sent))
+	}})
+	if l.n == 0 {
+		l.On(netloop.Update, "peers.compare", func(t *netloop.Tick) { p.compare(t, l) })
+	}
+}
+
+// compare compares the state with the world if a whole snapshot of one tick has made it.
+func (p *netloopPlayers) compare(t *netloop.Tick, l *netloopPlayer) {
+	for s := range stamps.All(t) {
+		if tick := uint64(s.State().Tick); tick != l.whole || l.Stats().Applied != l.whole {
+			return
+		}
+	}
+	i := 0
+	for o := range bodies.All(t) {
+		if o.State() != p.args.move(l.whole, i) {
+			p.differs()
+			return
+		}
+		i++
+	}
+}
+
+// frames runs the frames of all clients, each at its own time.
+func (p *netloopPlayers) frames() {
+	var all []*netloopPlayer
+	for {
+		p.mu.Lock()
+		for _, l := range p.new {
+			p.begin(l)
+			all = append(all, l)
+		}
+		p.new = p.new[:0]
+		p.mu.Unlock()
+		next := p.clock.Now() + p.period
+		for _, l := range all {
+			if l.gone {
+				continue
+			}
+			if p.clock.Now() >= l.due {
+				p.frame(l)
+			}
+			next = min(next, l.due)
+		}
+		_ = p.clock.WaitUntil(context.Background(), next) // That context never ends.
+	}
+}
+
+func (p *netloopPlayers) frame(l *netloopPlayer) {
+	now := p.clock.Now()
+	l.Step(now - l.last)
+	l.last = now
+	for l.due <= now {
+		l.due += p.period
+	}
+	p.read(l.bytes)
+	l.bytes = 0
+	if l.Closed() != nil {
+		l.gone = true
+		p.lose(l.n)
+	}
+}
