@@ -146,3 +146,24 @@ func objectRowOf(class *class, o *state.Object, client *room.Client, whole bool)
 	}
 	return row
 }
+
+// maxCosts is the number of objects that /api/costs lists.
+const maxCosts = 10
+
+// costsPage answers /api/costs.
+func (s *Server) costsPage(ctx context.Context, query url.Values) (any, error) {
+	r, err := s.queriedRoom(query)
+	if err != nil {
+		return nil, err
+	}
+	second := float64(r.spec.Rate.Num) / float64(r.spec.Rate.Den)
+	return r.e.Questions.Ask(ctx, func(tick uint64) any {
+		list, all, ticks := r.e.World().Costliest(maxCosts, uint64(max(1, second)))
+		a := inspect.Costs{Tick: tick, Seconds: float64(ticks) / second, Bytes: all, Objects: make([]inspect.Cost, len(list))}
+		for i, c := range list {
+			o := c.Object
+			a.Objects[i] = inspect.Cost{ID: o.ID().String(), Class: o.Class().Name(), Owner: o.Owner(), Bytes: c.Bytes, Records: c.Records, Fulls: c.Fulls}
+		}
+		return a
+	})
+}

@@ -32,6 +32,7 @@ var limitRows = map[string][]string{
 		"a tick that does not return | {defaultWatchdog}",
 		"… rooms whose ticks are watched | {maxWatched}",
 		"… prefixes of `/api/metrics` | {maxPrefixes}",
+		"… objects of `/api/state`, and of `/api/costs` | {maxRows}, and {maxCosts}",
 		"due calls of a periodic system that catch up | none; with `CatchUp` {DefaultCatchUp}, {loop.MaxCatchUp} at most",
 	},
 	"client": {
@@ -151,6 +152,7 @@ var limitRows = map[string][]string{
 		"objects that clients far behind are sent, all clients | {joinRecords}; {slowRecords} in the slow queue, {slowTurn} of one client",
 		"digests of a tick, of all clients | {digestSlots}",
 		"hashes of an object for clients with hidden fields | {maxMaskedHashes}",
+		"… time over which costs are counted, for `/api/costs` | {costParts * costPart} s, until {costKeep} s after the last request; {bytes unsafe.Sizeof(slotCost{})} an object",
 	},
 	"internal/netvar/interest": {
 		"grids | {MaxSpaces}, with {MaxViewpoints} viewpoints of each client",

@@ -114,7 +114,7 @@ describe("the inspector", { concurrency: 1 }, () => {
       const shown = await i.page.evaluate(() => {
         const bytes = (s) => Number.parseFloat(s) * { B: 1, kB: 1e3, MB: 1e6 }[s.split(" ")[1]];
         const sums = {};
-        for (const row of document.querySelectorAll("tbody tr")) sums[row.cells[0].innerText] = (sums[row.cells[0].innerText] ?? 0) + bytes(row.cells[2].innerText);
+        for (const row of document.querySelectorAll(".columns > section tbody tr")) sums[row.cells[0].innerText] = (sums[row.cells[0].innerText] ?? 0) + bytes(row.cells[2].innerText);
         return sums;
       });
       const last = await metrics(server), seconds = (Date.now() - began) / 1000;
@@ -122,6 +122,12 @@ describe("the inspector", { concurrency: 1 }, () => {
         const want = (last("netloop_replication_bytes_total", `class="${name}"`) - first("netloop_replication_bytes_total", `class="${name}"`)) / seconds;
         assert.ok(Math.abs(rate - want) < 0.4 * want + 500, `${name}: ${rate} bytes a second, and ${want} by /metrics`);
       }
+      // The objects that cost most lead to their state.
+      await i.shows(".dearest tbody tr", /ship/);
+      const dearest = await i.page.evaluate(() => [...document.querySelectorAll(".dearest tbody tr")].map((r) => [...r.cells].map((c) => c.innerText)));
+      assert.ok(dearest.length === 10 && dearest.every((r) => /^\d+\.\d+$/.test(r[0]) && Number.parseFloat(r[4]) > 0 && Number.parseFloat(r[5]) > 0), `${dearest.join("\n")}`);
+      await i.page.click(".dearest tbody tr:first-child a");
+      await i.shows("h2", new RegExp(`^${dearest[0][1]} ${dearest[0][0]}$`));
       await i.page.click("nav a[href='#rpcs']");
       const row = await i.shows("tbody tr", /\d/);
       const [method, stage] = row.split("\t");

@@ -137,6 +137,21 @@ func TestTheInspectorShowsStateAndCopies(t *testing.T) {
 			t.Errorf("%s: %d %q", query, status, body)
 		}
 	}
+	var costs struct {
+		Seconds float64
+		Bytes   uint64
+		Objects []struct {
+			ID, Class             string
+			Owner, Bytes, Records uint64
+		}
+	}
+	waitFor(t, func() bool { // The first request begins to count.
+		_, body := ask(http.MethodGet, "/api/costs", aReader)
+		return json.Unmarshal([]byte(body), &costs) == nil && len(costs.Objects) == 2
+	})
+	if o := costs.Objects[0]; o.Class != "hauler" || o.Owner == 0 || o.Records == 0 || o.Bytes == 0 || costs.Bytes < o.Bytes || costs.Seconds == 0 {
+		t.Errorf("the costs are %+v", costs)
+	}
 	if status, body := ask(http.MethodGet, "/api/classes", aReader); status != 200 || !strings.Contains(body, `"read":["","","owner"],"map":["X","Pos.Y"]`) {
 		t.Errorf("%d %s", status, body)
 	}

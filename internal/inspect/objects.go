@@ -39,3 +39,21 @@ type Object struct {
 	Owner  uint64          `json:"owner"`
 	Values json.RawMessage `json:"values"`
 }
+
+// Costs is the answer of /api/costs: the objects whose records took the most bytes.
+type Costs struct {
+	Tick    uint64  `json:"tick"`
+	Seconds float64 `json:"seconds"` // for which records were counted: at most the last minute
+	Bytes   uint64  `json:"bytes"`   // of all objects
+	Objects []Cost  `json:"objects"`
+}
+
+// Cost is the cost of an object: the records of it for all clients.
+type Cost struct {
+	ID      string `json:"id"`
+	Class   string `json:"class"`
+	Owner   uint64 `json:"owner"`
+	Bytes   uint64 `json:"bytes"`
+	Records uint64 `json:"records"`
+	Fulls   uint64 `json:"fulls"` // full records, since counting began
+}

@@ -47,6 +47,9 @@ func (c *cutter) encodeFullRun(r *run, mask uint64, width int) {
 	for m := mask; m != 0; m &= m - 1 {
 		slot, start := r.first&^63+bits.TrailingZeros64(m), b.Len()
 		c.putFull(b, &x, slot)
+		if w.costs != nil && width > 1 {
+			r.ends = append(r.ends, uint16(b.Len()))
+		}
 		if !r.addBits(uint32(w.objects.Slots[slot].WireClass().Index()), uint32(b.Len()-start)) || b.Len() > most {
 			return
 		}

@@ -301,10 +301,13 @@ func (c *cutter) commitRun(n *candidate) {
 	c.spendRun(n)
 }
 
-// spendRun counts the bits of a run by class, and samples one of the run's records if a sample is
-// due.
+// spendRun counts the bits of a run by class and object, and samples one of the run's records if a
+// sample is due.
 func (c *cutter) spendRun(n *candidate) {
 	r, spent := n.run, &c.p.w.spent
+	if c.p.w.costs != nil {
+		c.p.w.costs.addRun(n)
+	}
 	spent.classes[r.classes[0].index] += uint64(n.size-r.size) + uint64(r.classes[0].bits)
 	for _, s := range r.classes[1:r.kinds] {
 		spent.classes[s.index] += uint64(s.bits)

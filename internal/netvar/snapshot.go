@@ -529,6 +529,9 @@ func (c *cutter) commit() {
 		}
 		st.Records++
 		spent.classes[n.class] += uint64(n.size)
+		if p.w.costs != nil && n.rank != rankDespawn {
+			p.w.costs.add(int(n.slot), n.size, n.full)
+		}
 		if spent.gap--; spent.gap == 0 {
 			c.sample(n)
 		}

@@ -46,6 +46,7 @@ type World struct {
 	shed         uint64          // see Shed
 	large        bool            // a class has values that may not fit a packet
 	spent        spent
+	costs        *costs          // nil: nobody asks for them
 	rng          rng             // draws the entries to replace: see share.go
 	farBehind    int             // least number of never-sent objects for a plan
 	catchUp      [2]catchUpQueue // queues of clients with a plan: see catchup.go
@@ -190,6 +191,7 @@ func (w *World) Capture(tick uint64) {
 	w.arena = w.arena[:0]
 	w.retire()
 	w.wake()
+	w.countCosts()
 	if w.check != nil {
 		w.checkAll()
 	}
@@ -221,6 +223,7 @@ func (w *World) retire() {
 			}
 		}
 		w.objects.Slots[slot] = nil
+		w.costs.forget(slot)
 		w.open.Remove(slot)
 		if !w.mirrors {
 			w.ids.Release(slot)

@@ -189,6 +189,22 @@ export interface State {
   more: number;
 }
 
+export interface Cost {
+  id: string;
+  class: string;
+  owner: number;
+  bytes: number;
+  records: number;
+  fulls: number;
+}
+
+export interface Costs {
+  tick: number;
+  seconds: number;
+  bytes: number;
+  objects: Cost[];
+}
+
 export interface Explanation {
   reason: string;
   text: string;
