@@ -155,14 +155,16 @@ func (m serverMetrics) SocketRetries(f *metrics.Family) { f.Set(m.s.socket.Retri
 
 // Overload implements metrics.Server.
 func (m serverMetrics) Overload(f *metrics.Family) {
-	f.Set(uint64(m.s.overload()))
+	f.Set(uint64(m.s.overloaded().Overload()))
 }
 
-// overload returns the level of the most overloaded room.
-func (s *Server) overload() Overload {
-	most := OverloadNone
+// overloaded returns the most overloaded room, the default one if none is.
+func (s *Server) overloaded() *Room {
+	most := s.room
 	for _, r := range s.rooms.All() {
-		most = max(most, r.Overload())
+		if r.Overload() > most.Overload() {
+			most = r
+		}
 	}
 	return most
 }

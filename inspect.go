@@ -142,9 +142,10 @@ func readMemory() inspect.Memory {
 // overviewPage answers /api/overview.
 func (s *Server) overviewPage(ctx context.Context, _ url.Values) (any, error) {
 	uptime, hertz := s.metrics.Pace()
+	loaded := s.overloaded()
 	o := inspect.Overview{
 		Game: s.schema.s.Name, Version: build.Version(), Instance: fmt.Sprintf("%x", s.instance), Room: s.room.spec.Name, Time: s.clock.Wall(),
-		Uptime: uptime.Seconds(), Rate: hertz, Overload: s.overload().String(), Rooms: len(s.rooms.All()), Budget: s.room.spec.Rate.Period(), Windows: s.metrics.Windows(), Write: admin.MayWrite(ctx), Memory: readMemory(),
+		Uptime: uptime.Seconds(), Rate: hertz, Overload: loaded.Overload().String(), Ladder: inspect.NewLadder(loaded.spec.Name, loaded.e.Load.Facts()), Rooms: len(s.rooms.All()), Budget: s.room.spec.Rate.Period(), Windows: s.metrics.Windows(), Write: admin.MayWrite(ctx), Memory: readMemory(),
 	}
 	note, err := s.readiness()
 	if err != nil {

@@ -173,7 +173,7 @@ func TestTheInspectorsAnswers(t *testing.T) {
 		t.Errorf("%d %s", status, body)
 	}
 	_, body := ask(http.MethodGet, "/api/overview", aReader)
-	for _, want := range []string{`"game":"inspected"`, `"rooms":1`, `"write":false`, `"overload":"normal"`} {
+	for _, want := range []string{`"game":"inspected"`, `"rooms":1`, `"write":false`, `"overload":"normal"`, `"ladder":{"room":"","level":"normal",`, `"measures":[{"name":"tick time","now":0`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %s in %s", want, body)
 		}

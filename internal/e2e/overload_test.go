@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -65,6 +66,12 @@ func TestOverloadedServerClimbsAndRecovers(t *testing.T) {
 		w.Step(10)
 		if why := late.Closed(); why == nil || why.Code != netloop.CodeBusy || why.Text == "" {
 			t.Errorf("a late client was refused with %v", why)
+		}
+
+		var why string
+		w.Room("").Tick(func(t *netloop.Tick) { why = bridge.Netloop.Room(t.Room()).Load.Facts().String() })
+		if !strings.HasPrefix(why, "Refusing for ") || !strings.Contains(why, "Cause: tick time 120 %") {
+			t.Errorf("the reason is %s", why)
 		}
 
 		load = 0

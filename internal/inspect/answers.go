@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop/internal/metrics"
+	"github.com/netloop/netloop/internal/overload"
 )
 
 // Overview is the answer of /api/overview.
@@ -17,12 +18,29 @@ type Overview struct {
 	Budget   time.Duration    `json:"budget_ns"` // the tick period of the default room
 	Rate     float64          `json:"rate_hz"`   // measured, of all rooms together
 	Windows  []metrics.Window `json:"windows"`
-	Overload string           `json:"overload"` // of the most overloaded room
-	Ready    string           `json:"ready"`    // the reason why no client can join; else empty
-	Note     string           `json:"note"`     // notes of /readyz and /healthz
+	Overload string           `json:"overload"` // the level of the most overloaded room
+	Ladder   Ladder           `json:"ladder"`
+	Ready    string           `json:"ready"` // empty, or why no client can join
+	Note     string           `json:"note"`  // of /readyz and /healthz
 	Rooms    int              `json:"rooms"`
 	Write    bool             `json:"write"` // the request's token has the role write
 	Memory   Memory           `json:"memory"`
+}
+
+// Ladder tells why a room is at its level of overload. Times are in nanoseconds, of running ticks.
+type Ladder struct {
+	Room     string             `json:"room"` // the most overloaded one
+	Level    string             `json:"level"`
+	For      time.Duration      `json:"for_ns"`  // since the last change of the level
+	Ago      time.Duration      `json:"ago_ns"`  // since the last window that raised the level
+	Next     time.Duration      `json:"next_ns"` // until the next step down; 0: none
+	Measures []overload.Measure `json:"measures"`
+	Text     string             `json:"text"`
+}
+
+// NewLadder describes the facts of a room.
+func NewLadder(room string, f overload.Facts) Ladder {
+	return Ladder{Room: room, Level: f.Level.String(), For: f.For, Ago: f.Ago, Next: f.Next, Measures: f.Measures(), Text: f.String()}
 }
 
 // Memory holds the memory and CPU figures of the Go runtime.

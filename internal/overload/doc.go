@@ -5,6 +5,7 @@
 //	after each tick    Observe(Sample)    the cost of the tick, how late it began
 //	once a window      Median(lags)       flush lag over the clients, only when asked for
 //	before a tick      Level()            enters the tick as its input
+//	for the inspector  Facts()            the reasons of the level
 //
 // A Monitor is a deterministic state machine: it reads no clock, and the same samples give the same
 // levels. It evaluates windows of ticks, and not single ticks, because a garbage collection or a

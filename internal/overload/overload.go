@@ -105,6 +105,10 @@ type Monitor struct {
 	hold           int // calm windows before the next step down
 	since          int // windows since the last step down
 	longest        int // number of windows in Recovery
+
+	last, hot Means // of the last window and of the last hot one
+	steady    int   // windows since the last change of the level
+	unheated  int   // windows since the last hot one
 }
 
 // New returns a monitor at Normal for a room with the tick period, which is positive.
@@ -140,15 +144,19 @@ func (m *Monitor) Observe(s Sample) Level {
 // evaluate evaluates a window.
 func (m *Monitor) evaluate(lag time.Duration) {
 	whole := float64(m.period) * float64(m.ticks)
-	load, late, behind := float64(m.load)/whole, float64(m.lateness)/whole, float64(lag)/float64(m.period)
+	m.last = Means{float64(m.load) / whole, float64(m.lateness) / whole, float64(lag) / float64(m.period)}
 	m.since = min(m.since+1, m.longest)
-	switch {
-	case load >= hotLoad || late >= hotLateness || behind >= hotLag:
+	was := m.level
+	m.steady++
+	m.unheated++
+	if m.last.reach(hotMeans) {
+		m.hot, m.unheated = m.last, 0
 		m.up()
-	case load < calmLoad && late < calmLateness && behind < calmLag:
-		m.down(calmCredit)
-	default:
-		m.down(1)
+	} else {
+		m.down(m.last.credit())
+	}
+	if m.level != was {
+		m.steady = 0
 	}
 }
 

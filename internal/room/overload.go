@@ -2,6 +2,7 @@ package room
 
 import (
 	"math"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +18,8 @@ type Load struct {
 	ladder *overload.Monitor
 	lags   []time.Duration // scratch of lag
 	level  atomic.Uint32   // level of the running tick; read by admissions and probes
+	mu     sync.Mutex
+	facts  overload.Facts // as of the last window; under mu
 }
 
 // Level returns the room's level of overload. It changes only between ticks, so a game may use it
@@ -79,10 +82,23 @@ func (l *Load) sendPeriod() time.Duration {
 // observe passes the cost of a tick to the monitor.
 func (l *Load) observe(rec *loop.Record) {
 	s := overload.Sample{Duration: rec.Duration, Lateness: rec.Start - rec.Deadline}
-	if l.ladder.WindowEnds() {
+	ends := l.ladder.WindowEnds()
+	if ends {
 		s.FlushLag = l.medianFlushLag()
 	}
 	l.ladder.Observe(s)
+	if ends {
+		l.mu.Lock()
+		l.facts = l.ladder.Facts()
+		l.mu.Unlock()
+	}
+}
+
+// Facts returns why the room is at its level, as of the last window. Any goroutine may call it.
+func (l *Load) Facts() overload.Facts {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.facts
 }
 
 // medianFlushLag returns the median of Session.TakeFlushLag over the clients with recent flushes. A

@@ -27,11 +27,23 @@ export interface Overview {
   rate_hz: number;
   windows: Window[];
   overload: string;
+  ladder: Ladder;
   ready: string;
   note: string;
   rooms: number;
   write: boolean;
   memory: { heap_bytes: number; total_bytes: number; goroutines: number; gc_cycles: number; gc_cpu_seconds: number; cpu_seconds: number };
+}
+
+/** Ladder tells why a room is at its level of overload. */
+export interface Ladder {
+  room: string;
+  level: string;
+  for_ns: number;
+  ago_ns: number;
+  next_ns: number;
+  measures: { name: string; now: number; hot: number; calm: number; raise: number }[];
+  text: string;
 }
 
 export interface Room {

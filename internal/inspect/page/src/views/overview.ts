@@ -1,5 +1,6 @@
 import { h, text } from "../dom.js";
 import { age, bytes, count, ms, percent, rate } from "../format.js";
+import { LadderPanel } from "../ladder.js";
 import { Plot } from "../plot.js";
 import { Table } from "../table.js";
 import type { Overview, Quantiles, Room, Rooms, Values } from "../types.js";
@@ -37,6 +38,7 @@ export const overview: Kind = {
       gc: tile("collector", "CPU time of the garbage collector, of all that the process may use."),
     };
     const windows = h("tbody");
+    const ladder = new LadderPanel();
     const facts = h("dl", { class: "facts" });
     const carriers = h("p", { class: "soft" });
     const tickPlot = new Plot("tick duration and lateness, p99 of ten seconds", "ms", ["tick p99", "lateness p99", "budget"], ["accent", "warm", "bad"]);
@@ -72,10 +74,12 @@ export const overview: Kind = {
     root.append(
       h("section", { class: "tiles" }, ...Object.values(tiles).map((t) => t.element)),
       h("div", { class: "columns" },
-        h("section", {}, h("h2", {}, "Ticks of all rooms"),
-          h("div", { class: "scroll" }, h("table", { class: "windows" },
-            h("thead", {}, h("tr", {}, ...["last", "ticks", "tick p50", "p95", "p99", "max", "late p50", "p95", "p99", "max", "over", "dropped"].map((t) => h("th", {}, t)))), windows)),
-          h("p", { class: "soft" }, "Times in ms, rounded up by at most 4.4 %; max is exact.")),
+        h("div", { class: "stack" },
+          h("section", {}, h("h2", {}, "Ticks of all rooms"),
+            h("div", { class: "scroll" }, h("table", { class: "windows" },
+              h("thead", {}, h("tr", {}, ...["last", "ticks", "tick p50", "p95", "p99", "max", "late p50", "p95", "p99", "max", "over", "dropped"].map((t) => h("th", {}, t)))), windows)),
+            h("p", { class: "soft" }, "Times in ms, rounded up by at most 4.4 %; max is exact.")),
+          ladder.element),
         h("section", {}, h("h2", {}, "Server"), facts, carriers)),
       h("div", { class: "columns three" }, tickPlot.element, clientPlot.element, bytePlot.element),
       h("section", {}, h("h2", {}, "Rooms ", filter), table.element),
@@ -113,6 +117,7 @@ export const overview: Kind = {
         tiles.late.set(`${ms(minute.lateness.p99_ns)} ms`, `max ${ms(minute.lateness.max_ns)} ms`);
         tiles.headroom.set(percent(Math.max(0, 1 - used)), `${count(minute.overruns)} of ${count(minute.ticks)} over`, used > 1 ? "bad" : used > 0.5 ? "warm" : "good");
         tiles.overload.set(o.overload, o.ready || o.note || "", o.overload === "normal" ? "good" : "bad");
+        ladder.update(o.ladder, o.rooms);
         tiles.memory.set(bytes(o.memory.heap_bytes), `${bytes(o.memory.total_bytes)} mapped`);
         const now = { at: Date.now(), gc: o.memory.gc_cpu_seconds, cpu: o.memory.cpu_seconds };
         if (gc && now.cpu > gc.cpu) tiles.gc.set(percent((now.gc - gc.gc) / (now.cpu - gc.cpu)), `${count(o.memory.gc_cycles)} cycles`);
