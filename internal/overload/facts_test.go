@@ -60,7 +60,7 @@ func TestTheNextStepDownIsPredicted(t *testing.T) {
 		}
 		windows := int(f.Next / (time.Duration(l.Window()) * even))
 		if levels := feed(l, windows, s); levels[windows-1] != f.Level-1 || windows > 1 && levels[windows-2] != f.Level {
-			t.Fatalf("%+v: after %d windows %v", f, windows, levels)
+			t.Fatalf("%+v: after %d windows it is %v", f, windows, levels[windows-1])
 		}
 	})
 }
