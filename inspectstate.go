@@ -22,9 +22,10 @@ const maxRows = 250
 // stateAnswer is the answer of /api/state. More is the number of matching objects that are not
 // listed.
 type stateAnswer struct {
-	Tick    uint64      `json:"tick"` // of the last capture
-	Objects []objectRow `json:"objects"`
-	More    int         `json:"more"`
+	Tick    uint64         `json:"tick"` // of the last capture
+	Objects []objectRow    `json:"objects"`
+	More    int            `json:"more"`
+	Grids   []inspect.Grid `json:"grids"` // of classes with a position on the map
 }
 
 // objectRow is an object with the values of the last capture and, for a query with a client, the
@@ -99,7 +100,7 @@ func (r *Room) stateAnswer(q *stateQuery) any {
 			return &admin.Refusal{Status: http.StatusNotFound, Text: fmt.Sprintf("there is no client %d; %s", q.client, r.someClients())}
 		}
 	}
-	a := stateAnswer{Tick: r.e.Captured(), Objects: []objectRow{}}
+	a := stateAnswer{Tick: r.e.Captured(), Objects: []objectRow{}, Grids: r.gridsOnMap(client, q.whole)}
 	for _, class := range r.schema.classes {
 		if q.class != "" && class.nv.Name() != q.class {
 			continue

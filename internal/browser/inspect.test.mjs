@@ -187,6 +187,13 @@ describe("the inspector", { concurrency: 1 }, () => {
       const was = await theme();
       await i.page.keyboard.press("t");
       assert.notEqual(await theme(), was);
+
+      // The map shows the cells that a chosen client sees.
+      await i.page.keyboard.press("5");
+      await i.shows(".map .legend", /^ship$/);
+      await i.page.selectOption("section:has(.map) select", { label: "view of client 2" });
+      await i.shows(".map .legend", /has [1-3][^]*does not see \d[^]*cells in view/);
+      await i.shows("h2", /beside the copy of client 2/);
       await i.clean();
     } finally {
       await server.stop();

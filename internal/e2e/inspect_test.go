@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,9 +39,14 @@ func inspectedServer(t *testing.T) (ask func(method, path, token string) (int, s
 		t.Fatal(err)
 	}
 	s, _ = serveAs(t, game{inspected, func(r *netloop.Room) {
+		sight := netloop.NewGrid(r, netloop.GridSpec{Radius: 40, Margin: 20, Cell: 10})
+		haulers.PlaceOn(sight, func(h *hauler) (x, y, z float64) { return float64(h.X), 700, float64(h.Pos.Y) })
 		r.OnStart(func(t *netloop.Tick) { beacons.Spawn(t, beacon{7}, netloop.VisibleTo(netloop.To())) })
 		r.OnJoin(func(t *netloop.Tick, c *netloop.Client) error {
-			haulers.Spawn(t, hauler{X: 1.5, Fuel: 40}, netloop.OwnedBy(c.ID()))
+			h := hauler{X: 1.5, Fuel: 40}
+			h.Pos.Y = -25
+			o := haulers.Spawn(t, h, netloop.OwnedBy(c.ID()))
+			sight.SetView(t, c, netloop.ViewFrom(o), netloop.ViewAt(35, 0, 5))
 			return nil
 		})
 		r.On(netloop.Update, "test.drift", func(t *netloop.Tick) {
@@ -85,7 +91,15 @@ type inspectedState struct {
 		Weight       float64
 		Acknowledged uint64
 	}
-	More int
+	More  int
+	Grids []struct {
+		Classes              []string
+		Cell, Inside, Border float64
+		Eyes                 []struct {
+			Cell   [2]int
+			Object string
+		}
+	}
 }
 
 // The state of a room is shown with a client's copy of it. A field with a read rule is shown to the
@@ -121,6 +135,20 @@ func TestTheInspectorShowsStateAndCopies(t *testing.T) {
 	}
 	if hidden.Class != "beacon" || hidden.Shown || hidden.Copy != nil || hidden.Values[0] != 7.0 {
 		t.Errorf("%+v", hidden)
+	}
+	// The map shows X and Pos.Y, which are x and z of the grid.
+	if len(st.Grids) != 1 || len(st.Grids[0].Eyes) != 2 {
+		t.Fatalf("the grids are %+v", st.Grids)
+	}
+	g := st.Grids[0]
+	if follows := g.Eyes[0]; g.Cell != 10 || g.Inside != 40 || g.Border != 60 || !slices.Equal(g.Classes, []string{"hauler"}) || follows.Object != own.ID || follows.Cell[1] != -3 {
+		t.Errorf("the grid is %+v", g)
+	}
+	if at := g.Eyes[1]; at.Object != "" || at.Cell != [2]int{3, 0} {
+		t.Errorf("a viewpoint is %+v", at)
+	}
+	if grids := look(aReader, "").Grids; len(grids) != 1 || len(grids[0].Eyes) != 0 {
+		t.Errorf("without a client the grids are %+v", grids)
 	}
 	for _, o := range look(aReader, "client=1").Objects {
 		if o.Class == "hauler" && (o.Values[2] != nil || o.Copy[2] != nil || o.Values[0] == nil) {

@@ -63,6 +63,11 @@ func NewShape(cell, radius, margin float64) (Shape, error) {
 	return Shape{size: cell, inside: in * in, again: out * out, near: int32(in) + 1, reach: int32(out) + 1}, nil
 }
 
+// Measures returns the side of a cell, and the gaps up to which a pair is Inside and not Outside.
+func (s *Shape) Measures() (cell, inside, border float64) {
+	return s.size, s.size * math.Sqrt(s.inside), s.size * math.Sqrt(s.again)
+}
+
 // Cell returns the cell of a point. A coordinate too far out, infinite or not a number is mapped to
 // the last or first cell of that direction, and reported as bad.
 func (s *Shape) Cell(x, y, z float64) (c Cell, bad bool) {

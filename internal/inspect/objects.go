@@ -40,6 +40,21 @@ type Object struct {
 	Values json.RawMessage `json:"values"`
 }
 
+// Grid describes a grid on the map, and the view of a client in it. Lengths are in the game's unit.
+type Grid struct {
+	Classes []string `json:"classes"` // with a position on the map
+	Cell    float64  `json:"cell"`
+	Inside  float64  `json:"inside"` // up to this gap between cells a client gets an object
+	Border  float64  `json:"border"` // up to this gap it keeps one
+	Eyes    []Eye    `json:"eyes"`   // viewpoints of the client
+}
+
+// Eye is a viewpoint: its cell on the map, and the object that it follows.
+type Eye struct {
+	Cell   [2]int32 `json:"cell"`
+	Object string   `json:"object"` // empty without
+}
+
 // Costs is the answer of /api/costs: the objects whose records took the most bytes.
 type Costs struct {
 	Tick    uint64  `json:"tick"`

@@ -35,7 +35,7 @@ type Fault struct {
 
 var (
 	schema = netloop.NewSchema("faults", 1, 0)
-	ships  = netloop.NewClass[Ship](schema, "ship")
+	ships  = netloop.NewClass[Ship](schema, "ship", netloop.OnMap("X", "Y"))
 	steers = netloop.NewInput(schema, func(last Steer, _ int) Steer { return last })
 	faults = netloop.NewRPC[Fault](schema, "fault")
 	chat   = netloop.NewRPC[Fault](schema, "chat", netloop.AtStage(netloop.PreUpdate))
@@ -68,9 +68,12 @@ type world struct {
 
 func (g *game) Open(r *netloop.Room) error {
 	w := &world{}
+	sight := netloop.NewGrid(r, netloop.GridSpec{Radius: 280, Cell: 70, Margin: 140})
+	ships.PlaceOn(sight, func(s *Ship) (x, y, z float64) { return float64(s.X), float64(s.Y), 0 })
 	r.OnAdmit(func(_ context.Context, j *netloop.Join) error { j.Subject = j.Token; return nil })
 	r.OnJoin(func(t *netloop.Tick, c *netloop.Client) error {
-		ships.Spawn(t, Ship{Name: netloop.Truncate(c.Join().Subject, 64), Shield: 100}, netloop.OwnedBy(c.ID()))
+		s := ships.Spawn(t, Ship{Name: netloop.Truncate(c.Join().Subject, 64), Shield: 100}, netloop.OwnedBy(c.ID()))
+		sight.SetView(t, c, netloop.ViewFrom(s))
 		return nil
 	})
 	faults.Handle(r, w.cause)

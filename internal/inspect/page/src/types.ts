@@ -195,10 +195,20 @@ export interface StateObject {
   copy?: unknown[] | null;
 }
 
+/** Grid is a grid on the map, with the viewpoints of a client. */
+export interface Grid {
+  classes: string[];
+  cell: number;
+  inside: number;
+  border: number;
+  eyes: { cell: [number, number]; object: string }[];
+}
+
 export interface State {
   tick: number;
   objects: StateObject[];
   more: number;
+  grids: Grid[];
 }
 
 export interface Cost {

@@ -4,7 +4,7 @@ import { count } from "../format.js";
 import { WorldMap } from "../map.js";
 import { fieldTree, show, summary, type Field } from "../objects.js";
 import { Table } from "../table.js";
-import type { Class, Explanation, State, StateObject } from "../types.js";
+import type { Class, Explanation, Grid, State, StateObject } from "../types.js";
 import type { Subscription } from "../api.js";
 import type { Kind } from "../view.js";
 
@@ -15,6 +15,7 @@ export const state: Kind = {
     const client = page.parameter("client");
     let classes: Class[] = [];
     let objects: StateObject[] = [];
+    let grids: Grid[] = [];
     let chosen = page.parameter("object") ?? "";
     let reasons = new Map<string, string>(); // by path of a field
     const kind = h("select", { "aria-label": "Class", change: () => page.subscribe() }, h("option", { value: "" }, "all classes"));
@@ -22,7 +23,8 @@ export const state: Kind = {
     const of = h("input", { type: "number", min: 1, placeholder: "client", "aria-label": "Client to compare with", value: client ?? "", change: () => page.open("state", of.value ? { client: of.value } : {}) });
     const head = h("p", { class: "soft" });
     const map = new WorldMap((id) => choose(id));
-    const mapBox = h("section", { hidden: true }, h("h2", {}, "Map"), map.element);
+    const viewer = h("select", { "aria-label": "Show the view of a client", change: () => page.open("state", viewer.value ? { client: viewer.value } : {}) });
+    const mapBox = h("section", { hidden: true }, h("div", { class: "bar" }, h("h2", {}, "Map"), viewer), map.element);
     const tree = h("section", {}, h("p", { class: "soft" }, "Click an object: its fields are shown here as they change."));
     const seen = new Map<string, { values: string; changed: number }>();
     const table = new Table<StateObject>(
@@ -99,10 +101,20 @@ export const state: Kind = {
       });
     }
 
+    /** offer lists the owners of objects, whose views the map can show. */
+    function offer(): void {
+      const owners = [...new Set(objects.map((o) => o.owner).concat(Number(client ?? 0)))].filter((id) => id > 0).sort((a, b) => a - b);
+      if (viewer.dataset["owners"] === owners.join()) return;
+      viewer.dataset["owners"] = owners.join();
+      viewer.replaceChildren(h("option", { value: "" }, "view of no client"), ...owners.map((id) => h("option", { value: id }, `view of client ${id}`)));
+      viewer.value = client ?? "";
+    }
+
     function draw(): void {
       const o = objects.find((x) => x.id === chosen);
+      offer();
       table.update(objects);
-      map.update(classes, objects, chosen, client !== undefined);
+      map.update(classes, objects, chosen, client !== undefined, grids);
       if (!chosen || tree.querySelector("button:active")) return;
       const c = o && classes.find((x) => x.name === o.class);
       if (!o || !c) {
@@ -111,7 +123,7 @@ export const state: Kind = {
       }
       tree.replaceChildren(
         h("h2", {}, `${o.class} ${o.id}`),
-        h("p", { class: "soft" }, o.owner ? h("a", { href: `#clients/client=${o.owner}` }, `owned by client ${o.owner}`) : "without an owner", `, weight ${o.weight ?? 1}, changed at tick ${count(o.changed ?? 0)}`,
+        h("p", { class: "soft" }, o.owner ? h("a", { href: `#clients/client=${o.owner}` }, `owned by client ${o.owner}`) : "without an owner", o.owner && String(o.owner) !== client ? h("span", {}, " (", h("a", { href: `#state/client=${o.owner}&object=${o.id}` }, "its view"), ")") : "", `, weight ${o.weight ?? 1}, changed at tick ${count(o.changed ?? 0)}`,
           client ? `; client ${client} ${o.shown ? `has acknowledged tick ${count(o.acknowledged ?? 0)}` : "does not see it"}` : ""),
         h("table", { class: "fields" }, h("thead", {}, h("tr", {}, ...["field", "type", "server", ...(client ? [`client ${client}`, ""] : [])].map((t) => h("th", { class: "left" }, t)))), h("tbody", {}, ...rows(o, c, fieldTree(c), 0))));
     }
@@ -130,6 +142,7 @@ export const state: Kind = {
         if (topic !== "state") return;
         const s = data as State;
         objects = s.objects;
+        grids = s.grids;
         if (seen.size > 20_000) seen.clear();
         text(head, `${count(objects.length + s.more)} objects as of tick ${count(s.tick)}${s.more ? `, of which the first ${objects.length} are shown: choose a class or search` : ""}.`);
         draw();
