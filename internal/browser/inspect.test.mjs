@@ -188,6 +188,13 @@ describe("the inspector", { concurrency: 1 }, () => {
       await i.page.keyboard.press("t");
       assert.notEqual(await theme(), was);
 
+      // A group is disabled and enabled as a whole.
+      await i.page.keyboard.press("3");
+      await i.page.click(".group:has-text('world') button.write");
+      await i.shows(".group", /world 3 systems, disabled enable/);
+      await i.shows("li.system .state", /^disabled with world$/);
+      await i.page.click(".group:has-text('world') button.write");
+      await i.shows(".group", /world 3 systems disable/);
       // The map shows the cells that a chosen client sees.
       await i.page.keyboard.press("5");
       await i.shows(".map .legend", /^ship$/);

@@ -49,10 +49,12 @@ type DumpSystem struct {
 	Critical bool `json:"critical,omitempty"`
 	// Pending is true if the system, or a change of it, takes effect at the next Initialization.
 	Pending bool `json:"pending,omitempty"`
-	// Disabled and quarantined systems do not run. Quarantine is the number of ticks left.
-	Disabled   bool   `json:"disabled,omitempty"`
-	Quarantine uint64 `json:"quarantine_ticks,omitempty"`
-	Panics     uint64 `json:"panics,omitempty"`
+	// Disabled and quarantined systems do not run. Off names the disabled ones among the system and
+	// its groups. Quarantine is the number of ticks left.
+	Disabled   bool     `json:"disabled,omitempty"`
+	Off        []string `json:"off,omitempty"`
+	Quarantine uint64   `json:"quarantine_ticks,omitempty"`
+	Panics     uint64   `json:"panics,omitempty"`
 	// Cost is the time of its calls at this stage since it was registered.
 	Cost *DumpCost `json:"cost,omitempty"`
 }
@@ -192,7 +194,9 @@ func (l *Loop[C]) dump(s *System[C], stage Stage) DumpSystem {
 			d.Groups = append(d.Groups, at.spec.Name)
 		}
 		d.Conditional = d.Conditional || at.spec.RunIf != nil
-		d.Disabled = d.Disabled || at.spec.Disabled
+		if at.spec.Disabled {
+			d.Disabled, d.Off = true, append(d.Off, at.spec.Name)
+		}
 		if at.flags.has(quarantined) {
 			d.Quarantine = max(d.Quarantine, at.fault.until-min(l.count+1, at.fault.until))
 		}

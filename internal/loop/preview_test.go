@@ -133,7 +133,7 @@ func TestADumpHasTheReasonsWhyASystemDoesNotRun(t *testing.T) {
 	h.set(in, func(s *Spec[*Now]) { s.Group, s.RunIf = "outer", nil })
 	h.set(outer, disable)
 	h.step()
-	if d := a.Dump(Update); !d.Disabled || d.Conditional || d.Panics != 0 {
+	if d := a.Dump(Update); !d.Disabled || strings.Join(d.Off, " ") != "outer" || d.Conditional || d.Panics != 0 {
 		t.Errorf("in a disabled group: %+v", d)
 	}
 }

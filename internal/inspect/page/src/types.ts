@@ -121,6 +121,7 @@ export interface LoopSystem {
   critical?: boolean;
   pending?: boolean;
   disabled?: boolean;
+  off?: string[]; // the disabled ones among the system and its groups
   quarantine_ticks?: number;
   panics?: number;
   cost?: { runs: number; mean_ns: number; p50_ns: number; p99_ns: number };

@@ -11,7 +11,8 @@ export const loop: Kind = {
     const search = h("input", { type: "search", placeholder: "find a system ( / )", "aria-label": "Find a system", input: () => show() });
     const head = h("p", { class: "soft" });
     const body = h("div", { class: "stages" });
-    root.append(h("section", {}, h("div", { class: "bar" }, h("h2", {}, "The systems of a tick, in the order of running"), search), head), body);
+    const groups = h("p", { class: "groups" });
+    root.append(h("section", {}, h("div", { class: "bar" }, h("h2", {}, "The systems of a tick, in the order of running"), search), head, groups), body);
     let last: Loop | undefined;
     let scrolled = false;
 
@@ -29,17 +30,38 @@ export const loop: Kind = {
       return all.join(" · ");
     }
 
+    /** toggle is the button that disables or enables a system or group. */
+    function toggle(name: string, off: boolean): HTMLElement {
+      const hint = off ? "It runs again from the next tick on, and its timers continue." : "It does not run from the next tick on, and its timers stop, until it is enabled.";
+      return h("button", { class: "write", type: "button", title: hint, "data-at": name, click: () => void page.act(`/api/systems/${off ? "enable" : "disable"}`, { system: name }) }, off ? "enable" : "disable");
+    }
+
+    /** showGroups lists the groups, each with its systems and its own state. */
+    function showGroups(systems: LoopSystem[]): void {
+      const all = new Map<string, { systems: Set<string>; off: boolean }>();
+      for (const s of systems) {
+        for (const name of s.groups ?? []) {
+          const g = all.get(name) ?? { systems: new Set<string>(), off: false };
+          g.systems.add(s.name);
+          g.off ||= s.off?.includes(name) ?? false;
+          all.set(name, g);
+        }
+      }
+      groups.hidden = all.size === 0;
+      groups.replaceChildren(h("span", { class: "soft" }, "Groups: "), ...[...all].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, g]) =>
+        h("span", { class: g.off ? "group off" : "group" }, h("button", { type: "button", class: "name", title: "shows its systems only", click: () => { search.value = search.value === name ? "" : name; show(); } }, name),
+          ` ${count(g.systems.size)} ${g.systems.size === 1 ? "system" : "systems"}${g.off ? ", disabled" : ""} `, toggle(name, g.off))));
+    }
+
     function row(s: LoopSystem, most: number): HTMLElement {
-      const state = s.quarantine_ticks ? `in quarantine for ${count(s.quarantine_ticks)} ticks` : s.disabled ? "disabled" : s.pending ? "changes in the next tick" : "";
+      const state = s.quarantine_ticks ? `in quarantine for ${count(s.quarantine_ticks)} ticks` : s.disabled ? (s.off?.includes(s.name) ?? true) ? "disabled" : `disabled with ${s.off!.join(", ")}` : s.pending ? "changes in the next tick" : "";
       const kind = s.quarantine_ticks ? "bad" : s.disabled ? "off" : "";
       const e = h("li", { class: `system ${kind} ${s.name === wanted ? "chosen" : ""}` },
         h("span", { class: "name" }, h("b", {}, s.name), s.groups?.length ? h("small", {}, s.groups.join(" › ")) : ""),
         h("span", { class: "rules" }, tags(s)),
         h("span", { class: "state" }, state, s.panics ? h("em", {}, `${count(s.panics)} ${s.panics === 1 ? "panic" : "panics"}`) : ""),
         s.cost ? h("span", { class: "cost", title: `${count(s.cost.runs)} runs` }, h("i", { style: `width:${(100 * s.cost.p99_ns) / Math.max(most, 1)}%` }), h("span", {}, `${time(s.cost.mean_ns)} · p99 ${time(s.cost.p99_ns)}`)) : h("span", { class: "cost" }, "never ran"),
-        h("span", { class: "actions" },
-          ...(s.critical ? [] : [s.name, ...(s.groups ?? []).slice(-1)]).map((name) =>
-            h("button", { class: "write", type: "button", title: name, "data-at": `${s.name} ${name}`, click: () => void page.act(s.disabled ? "/api/systems/enable" : "/api/systems/disable", { system: name }) }, `${s.disabled ? "enable" : "disable"}${name === s.name ? "" : " group"}`))));
+        h("span", { class: "actions" }, s.critical ? "" : toggle(s.name, s.off?.includes(s.name) ?? false)));
       return e;
     }
 
@@ -52,11 +74,12 @@ export const loop: Kind = {
       head.replaceChildren(
         `Tick ${count(last.tick)}, rate ${last.rate}, fixed steps ${last.fixed_rate}${last.time_scale ? `, time scale ${last.time_scale}` : ""}. The bar is the 99th percentile of a call since the system was registered.`,
         ...(ill.length ? [h("b", { class: "alarm" }, " Look at "), ...ill.slice(0, 8).flatMap((s, i) => [i ? ", " : "", h("a", { href: `#loop/system=${encodeURIComponent(s.name)}` }, s.name), ` (${how(s)})`]), ill.length > 8 ? ", …" : ""] : []));
+      showGroups(last.stages.flatMap((s) => s.systems));
       body.replaceChildren(...last.stages.map((stage) => {
         const systems = stage.systems.filter((s) => `${s.name} ${(s.groups ?? []).join(" ")}`.toLowerCase().includes(search.value.toLowerCase()));
         return h("section", {}, h("h3", {}, stage.stage || "waits for the next tick", h("small", {}, `${systems.length}`)), h("ol", {}, ...systems.map((s) => row(s, most))));
       }));
-      if (focused) body.querySelector<HTMLElement>(`[data-at="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+      if (focused) root.querySelector<HTMLElement>(`[data-at="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
       if (wanted && !scrolled) {
         scrolled = true;
         body.querySelector(".chosen")?.scrollIntoView({ block: "center" });
@@ -66,7 +89,7 @@ export const loop: Kind = {
       topics: () => [["topic", "loop"]],
       on(topic, data) {
         // A button under the mouse must not vanish between press and release.
-        if (topic === "loop" && !body.querySelector("button:active")) { last = data as Loop; show(); }
+        if (topic === "loop" && !root.querySelector("button:active")) { last = data as Loop; show(); }
       },
     };
   },
