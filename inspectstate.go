@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/netloop/netloop/internal/admin"
@@ -51,6 +52,8 @@ func (s *Server) classesPage(context.Context, url.Values) (any, error) {
 type stateQuery struct {
 	class  string
 	find   string
+	owned  bool // find is owner=3
+	owner  uint64
 	client uint64
 	whole  bool // includes the fields with a read rule
 	after  state.ID
@@ -63,6 +66,12 @@ func (s *Server) statePage(ctx context.Context, query url.Values) (any, error) {
 		return nil, err
 	}
 	q := stateQuery{class: query.Get("class"), find: strings.ToLower(query.Get("find")), whole: admin.MayWrite(ctx)}
+	if owner, ok := strings.CutPrefix(q.find, "owner="); ok {
+		if q.owner, err = strconv.ParseUint(owner, 10, 64); err != nil {
+			return nil, admin.Refuse(http.StatusBadRequest, "find: %.40q names no owner: give the number of a client, such as owner=3", q.find)
+		}
+		q.owned = true
+	}
 	if q.client, err = number(query, "client", 0); err != nil {
 		return nil, err
 	}
@@ -75,7 +84,8 @@ func (s *Server) statePage(ctx context.Context, query url.Values) (any, error) {
 	if q.class != "" && !r.hasClass(q.class) {
 		return nil, admin.Refuse(http.StatusNotFound, "there is no class %.64q: /api/classes lists them", q.class)
 	}
-	v, err := r.e.Questions.Ask(ctx, func(uint64) any { return r.stateAnswer(&q) })
+	search := stateSearch{r: r, q: &q}
+	v, err := r.e.Questions.AskParts(ctx, func(_ uint64, left func() bool) (any, bool) { return search.run(left) })
 	if refusal, ok := v.(*admin.Refusal); ok {
 		return nil, refusal
 	}
@@ -91,39 +101,80 @@ func (r *Room) hasClass(name string) bool {
 	return false
 }
 
-// stateAnswer describes the objects that match a query, on the room's goroutine.
-func (r *Room) stateAnswer(q *stateQuery) any {
-	var client *room.Client
-	if q.client != 0 {
-		var ok bool
-		if client, ok = r.e.Client(q.client); !ok {
-			return &admin.Refusal{Status: http.StatusNotFound, Text: fmt.Sprintf("there is no client %d; %s", q.client, r.someClients())}
-		}
-	}
-	a := stateAnswer{Tick: r.e.Captured(), Objects: []objectRow{}, Grids: r.gridsOnMap(client, q.whole)}
-	for _, class := range r.schema.classes {
-		if q.class != "" && class.nv.Name() != q.class {
+// stateSearch finds the objects that match a query, over several ticks if there are many. It runs
+// on the room's goroutine.
+type stateSearch struct {
+	r     *Room
+	q     *stateQuery
+	class int // index of the class that is searched
+	slot  int // from which on
+	found []state.ID
+	more  int
+	text  []byte // scratch of matches
+}
+
+// searchAtOnce is the number of objects searched between two reads of the clock: some 10 µs.
+const searchAtOnce = 256
+
+// run continues the search, and describes the found objects when it is complete: all of them as of
+// one capture.
+func (s *stateSearch) run(left func() bool) (answer any, done bool) {
+	for ; s.class < len(s.r.schema.classes); s.class, s.slot = s.class+1, 0 {
+		c := s.r.schema.classes[s.class].nv
+		if s.q.class != "" && c.Name() != s.q.class {
 			continue
 		}
-		for o := range r.e.World().All(class.nv) {
+		whole, looked := s.q.matchesClass(c), 0
+		for o := range s.r.e.World().AllFrom(c, max(s.slot, s.q.after.Slot())) {
+			if looked++; looked%searchAtOnce == 0 && !left() {
+				s.slot = o.Slot()
+				return nil, false
+			}
 			switch {
-			case o.ID() <= q.after || !o.Published() || !q.matches(o):
-			case len(a.Objects) == maxRows:
-				a.More++
+			case o.ID() <= s.q.after || !o.Published() || !(whole || s.matches(o)):
+			case len(s.found) == maxRows:
+				s.more++
 			default:
-				a.Objects = append(a.Objects, objectRowOf(class, o, client, q.whole))
+				s.found = append(s.found, o.ID())
 			}
 		}
 	}
-	return a
+	if !left() {
+		return nil, false
+	}
+	return s.answer(), true
 }
 
-// matches reports whether the search text is part of the object's id or class, or names its owner.
-func (q *stateQuery) matches(o *state.Object) bool {
-	if owner, ok := strings.CutPrefix(q.find, "owner="); ok {
-		return fmt.Sprint(o.Owner()) == owner
+// matchesClass reports whether the search text matches all objects of a class.
+func (q *stateQuery) matchesClass(c *state.Class) bool {
+	return strings.Contains(strings.ToLower(c.Name()), q.find)
+}
+
+// matches reports whether the search text names the object's owner, or is part of its id.
+func (s *stateSearch) matches(o *state.Object) bool {
+	if s.q.owned {
+		return o.Owner() == s.q.owner
 	}
-	return q.find == "" || strings.Contains(o.ID().String(), q.find) || strings.Contains(strings.ToLower(o.Class().Name()), q.find)
+	s.text = o.ID().Append(s.text[:0])
+	return strings.Contains(string(s.text), s.q.find)
+}
+
+// answer describes the found objects that are still alive.
+func (s *stateSearch) answer() any {
+	var client *room.Client
+	if s.q.client != 0 {
+		var ok bool
+		if client, ok = s.r.e.Client(s.q.client); !ok {
+			return &admin.Refusal{Status: http.StatusNotFound, Text: fmt.Sprintf("there is no client %d; %s", s.q.client, s.r.someClients())}
+		}
+	}
+	a := stateAnswer{Tick: s.r.e.Captured(), Objects: []objectRow{}, More: s.more, Grids: s.r.gridsOnMap(client, s.q.whole)}
+	for _, id := range s.found {
+		if o, ok := s.r.e.World().Get(id); ok {
+			a.Objects = append(a.Objects, objectRowOf(s.r.schema.classes[o.Class().Index()], o, client, s.q.whole))
+		}
+	}
+	return a
 }
 
 func objectRowOf(class *class, o *state.Object, client *room.Client, whole bool) objectRow {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -81,18 +82,20 @@ const (
 	aWriter = "a-token-of-a-writer"
 )
 
+type inspectedObject struct {
+	ID, Class    string
+	Owner        uint64
+	Values, Copy []any
+	Shown        bool
+	Weight       float64
+	Acknowledged uint64
+}
+
 // inspectedState is a part of the answer of /api/state.
 type inspectedState struct {
-	Objects []struct {
-		ID, Class    string
-		Owner        uint64
-		Values, Copy []any
-		Shown        bool
-		Weight       float64
-		Acknowledged uint64
-	}
-	More  int
-	Grids []struct {
+	Objects []inspectedObject
+	More    int
+	Grids   []struct {
 		Classes              []string
 		Cell, Inside, Border float64
 		Eyes                 []struct {
@@ -126,6 +129,12 @@ func TestTheInspectorShowsStateAndCopies(t *testing.T) {
 		st = look(aWriter, "client=1")
 		return len(st.Objects) == 3 && st.Objects[0].Copy != nil && st.Objects[1].Copy != nil
 	})
+	slot := func(id string) (n int) { n, _ = strconv.Atoi(strings.Split(id, ".")[0]); return n }
+	if !slices.IsSortedFunc(st.Objects[:2], func(a, b inspectedObject) int { return slot(a.ID) - slot(b.ID) }) {
+		t.Errorf("haulers are not in the order of their ids: %+v", st.Objects)
+	}
+	// Hidden objects have random ids.
+	slices.SortFunc(st.Objects[:2], func(a, b inspectedObject) int { return int(a.Owner) - int(b.Owner) })
 	own, theirs, hidden := st.Objects[0], st.Objects[1], st.Objects[2]
 	if own.Class != "hauler" || own.Owner != 1 || own.Weight != 2 || own.Values[2] != 40.0 || own.Copy[2] != 40.0 || own.Acknowledged == 0 {
 		t.Errorf("%+v", own)
@@ -155,12 +164,18 @@ func TestTheInspectorShowsStateAndCopies(t *testing.T) {
 			t.Errorf("a reader sees %+v", o)
 		}
 	}
-	for query, want := range map[string]int{"class=beacon": 1, "find=owner%3D2": 1, "find=HAULER": 2, "after=" + own.ID: 2, "find=none": 0} {
+	behind := 0 // objects after the own one
+	for _, o := range st.Objects[1:] {
+		if slot(o.ID) > slot(own.ID) {
+			behind++
+		}
+	}
+	for query, want := range map[string]int{"class=beacon": 1, "find=owner%3D2": 1, "find=HAULER": 2, "after=" + own.ID: behind, "find=none": 0, "find=owner%3D0": 1, "find=" + hidden.ID: 1} {
 		if n := len(look(aReader, query).Objects); n != want {
 			t.Errorf("%s: %d objects, want %d", query, n, want)
 		}
 	}
-	for query, says := range map[string]string{"class=haulers": "no class", "client=99": "there are 1 2", "client=x": "whole number", "after=x": "17.3", "room=none": "no room"} {
+	for query, says := range map[string]string{"class=haulers": "no class", "client=99": "there are 1 2", "client=x": "whole number", "find=owner%3Dx": "such as owner=3", "after=x": "17.3", "room=none": "no room"} {
 		if status, body := ask(http.MethodGet, "/api/state?"+query, aWriter); status < 400 || status >= 500 || !strings.Contains(body, says) || strings.Count(body, "\n") != 1 {
 			t.Errorf("%s: %d %q", query, status, body)
 		}

@@ -121,6 +121,11 @@ func (w *World) Get(id state.ID) (*state.Object, bool) { return w.objects.Get(id
 // All implements Store.
 func (w *World) All(c *state.Class) iter.Seq[*state.Object] { return w.objects.All(c) }
 
+// AllFrom is All, from a slot on.
+func (w *World) AllFrom(c *state.Class, slot int) iter.Seq[*state.Object] {
+	return w.objects.From(c, slot)
+}
+
 // Owned implements Store.
 func (w *World) Owned(owner uint64) iter.Seq[*state.Object] { return w.objects.Owned(owner) }
 

@@ -39,10 +39,13 @@ type question struct {
 // result. It returns an error if maxQuestions wait already, or if ctx ends first. Any goroutine may
 // call it.
 func (q *Questions) Ask(ctx context.Context, look func(tick uint64) any) (any, error) {
-	return q.ask(ctx, func(tick uint64, _ func() bool) (any, bool) { return look(tick), true })
+	return q.AskParts(ctx, func(tick uint64, _ func() bool) (any, bool) { return look(tick), true })
 }
 
-func (q *Questions) ask(ctx context.Context, look func(uint64, func() bool) (any, bool)) (any, error) {
+// AskParts is Ask for a question that takes long: if look returns done = false, it is called again
+// after the next tick. It should do so soon after left, which tells whether time remains in this
+// tick, returns false.
+func (q *Questions) AskParts(ctx context.Context, look func(uint64, func() bool) (any, bool)) (any, error) {
 	answer := make(chan any, 1) // Size 1: a caller that no longer waits does not block the tick.
 	q.mu.Lock()
 	if len(q.waiting) >= maxQuestions {
@@ -106,7 +109,7 @@ const lookAtOnce = 32
 // a loop with many systems. Any goroutine may call it.
 func (q *Questions) AskView(ctx context.Context) (any, error) {
 	var d loop.Dumper
-	v, err := q.ask(ctx, func(tick uint64, left func() bool) (any, bool) {
+	v, err := q.AskParts(ctx, func(tick uint64, left func() bool) (any, bool) {
 		if d == nil {
 			d = q.loop.Dumper()
 		}

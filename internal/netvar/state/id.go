@@ -1,7 +1,6 @@
 package state
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 )
@@ -17,7 +16,13 @@ func (id ID) Slot() int { return int(id >> 32) }
 func (id ID) Gen() uint32 { return uint32(id) }
 
 // String returns slot and generation, for people.
-func (id ID) String() string { return fmt.Sprintf("%d.%d", id.Slot(), id.Gen()) }
+func (id ID) String() string { return string(id.Append(nil)) }
+
+// Append appends the String to dst.
+func (id ID) Append(dst []byte) []byte {
+	dst = append(strconv.AppendInt(dst, int64(id.Slot()), 10), '.')
+	return strconv.AppendUint(dst, uint64(id.Gen()), 10)
+}
 
 // ParseID parses the format of ID.String.
 func ParseID(text string) (ID, bool) {

@@ -84,13 +84,16 @@ func (s *Set) Get(id ID) (*Object, bool) {
 }
 
 // All implements Store.
-func (s *Set) All(c *Class) iter.Seq[*Object] {
+func (s *Set) All(c *Class) iter.Seq[*Object] { return s.From(c, 0) }
+
+// From is All, from a slot on.
+func (s *Set) From(c *Class, slot int) iter.Seq[*Object] {
 	return func(yield func(*Object) bool) {
 		if c.index < 0 || c.index >= len(s.classes) {
 			return
 		}
 		last := s.serial
-		for i := s.classes[c.index].Next(0); i >= 0; i = s.classes[c.index].Next(i + 1) {
+		for i := s.classes[c.index].Next(slot); i >= 0; i = s.classes[c.index].Next(i + 1) {
 			if o := s.Slots[i]; o.class == c && o.serial <= last && !yield(o) {
 				return
 			}
