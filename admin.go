@@ -3,17 +3,19 @@ package netloop
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/netloop/netloop/internal/admin"
 	"github.com/netloop/netloop/internal/metrics"
+	"github.com/netloop/netloop/internal/net/admission"
 	"github.com/netloop/netloop/internal/netem"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/transport"
 )
 
 // listenAdmin opens the admin listener with the server's pages.
-func (s *Server) listenAdmin() (*admin.Server, error) {
+func (s *Server) listenAdmin(controller *admission.Controller) (*admin.Server, error) {
 	var tokens *admin.Tokens
 	if s.cfg.AdminTokenFile != "" {
 		var err error
@@ -25,13 +27,16 @@ func (s *Server) listenAdmin() (*admin.Server, error) {
 		Listen:   s.cfg.Admin,
 		Tokens:   tokens,
 		Counts:   &s.adminCounts,
-		Routes:   append(s.routes(), s.inspectorRoutes()...),
+		Routes:   slices.Concat(s.routes(), s.inspectorRoutes(), s.playgroundRoutes(controller)),
 		Topics:   s.topics(),
 		Progress: s.progress,
 		Ready:    s.readiness,
 		Health:   s.health,
 		Log:      s.log,
 	})
+	if err != nil {
+		s.closeTabSockets()
+	}
 	switch {
 	case errors.Is(err, admin.ErrOpen):
 		return nil, fmt.Errorf("netloop: Admin: %w: set AdminTokenFile, or use an address of this machine alone such as 127.0.0.1:8080", err)

@@ -55,6 +55,7 @@ func (s *Server) topics() map[string]admin.Topic {
 	}
 	return map[string]admin.Topic{
 		"overview": whole(s.overviewPage),
+		"payloads": {Rounds: everyHalf, Next: func(ctx context.Context, q url.Values, _ *uint64) (any, error) { return s.payloadsPage(ctx, q) }},
 		"rooms": whole(func(ctx context.Context, _ url.Values) (any, error) {
 			return s.roomsPage(ctx, url.Values{"limit": {strconv.Itoa(directory.MaxRows)}})
 		}),

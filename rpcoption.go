@@ -50,6 +50,10 @@ func Unreliable() RPCOption { return RPCOption{func(m *schema.Method) { m.Queue.
 // instance.
 func ForSpectators() RPCOption { return RPCOption{func(m *schema.Method) { m.Spectators = true }} }
 
+// Secret keeps a method's payloads out of the inspector, which shows the last messages of a method
+// to operators: for passwords, tokens and private talk. A recording still contains them.
+func Secret() RPCOption { return RPCOption{func(m *schema.Method) { m.Secret = true }} }
+
 // LateDrop drops a message that arrives after its stage has run in this tick; without it the
 // message waits for the next tick. Messages arrive in EarlyUpdate. So a message for a later stage
 // is never late, and a message for [Initialization] is always late: with LateDrop it runs only if

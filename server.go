@@ -76,6 +76,7 @@ type Server struct {
 	admin          *admin.Server
 	web            *web.Server       // nil without Config.Web
 	sockets        *wsnet.Server     // served by web
+	tabSockets     *wsnet.Server     // of tabs of the inspector; nil if offline
 	traces         *tracedump.Dumper // nil without a TraceDir
 
 	adminCounts admin.Counts
@@ -250,7 +251,7 @@ func (s *Server) listenTCP(conf *tls.Config, controller *admission.Controller) (
 		}
 	}()
 	if s.cfg.Admin != "" {
-		if s.admin, err = s.listenAdmin(); err != nil {
+		if s.admin, err = s.listenAdmin(controller); err != nil {
 			return err
 		}
 	}
@@ -266,6 +267,7 @@ func (s *Server) listenTCP(conf *tls.Config, controller *admission.Controller) (
 func (s *Server) closeTCP() (err error) {
 	if s.admin != nil {
 		err = s.admin.Close()
+		s.closeTabSockets()
 		s.admin = nil
 	}
 	if s.web != nil {
@@ -373,7 +375,10 @@ func (s *Server) serveTCP(ctx context.Context) error {
 	var serving sync.WaitGroup
 	var adminErr, webErr error
 	if s.admin != nil {
-		serving.Go(func() { adminErr = s.admin.Serve(ctx) })
+		serving.Go(func() {
+			adminErr = s.admin.Serve(ctx)
+			s.closeTabSockets()
+		})
 	}
 	if s.web != nil {
 		serving.Go(func() {

@@ -58,6 +58,7 @@ var limitRows = map[string][]string{
 		"… profiles | {maxProfile}",
 		"… streams of the inspector | {maxStreams}, of {maxTopics} topics each",
 		"… unread data of a stream | {bytes streamBuffer} for {streamWait}",
+		"… unused keys of clients that tabs open | {maxKeys}, each for {keyTime}",
 	},
 	"internal/directory": {
 		"invalid tickets and codes of a site | {RoomBurst} at once, then one in {RoomInterval}",
@@ -200,6 +201,8 @@ var limitRows = map[string][]string{
 		"answers to calls that reach no handler | {maxRefusals}",
 		"lines of the log about stalls | one each, one in {stallLongest} while it lasts; {stallNames} clients by name",
 		"commands of the operator | {maxCommands}",
+		"messages that the inspector shows of a method | {keptPayloads}, {tickPayloads} of a tick, of {bytes maxPayload}",
+		"… methods of a room | {maxWatched}, for {watchTime} after the last question",
 		"questions of the inspector, `/loop` and `/explain` | {maxQuestions} at once; {questionTime} of a tick on average",
 	},
 	"internal/rpcqueue": {

@@ -73,16 +73,23 @@ func (a *access) roleOf(r *http.Request) (have role, name string) {
 // callerKey is the context key of a request's caller.
 type callerKey struct{}
 
-// caller is the role of a request, and the name of its token.
+// caller is the role of a request, the name of its token, and its address.
 type caller struct {
 	role role
 	name string
+	from string
 }
 
 // MayWrite reports whether the request of a context has a token of role write.
 func MayWrite(ctx context.Context) bool {
 	c, _ := ctx.Value(callerKey{}).(caller)
 	return c.role == writer
+}
+
+// From returns the address of the request of a context.
+func From(ctx context.Context) string {
+	c, _ := ctx.Value(callerKey{}).(caller)
+	return c.from
 }
 
 // admit refuses a request without the role. Otherwise it returns the request with its caller in the
@@ -92,7 +99,7 @@ func (a *access) admit(w http.ResponseWriter, r *http.Request, need role) (*http
 	if !a.allowedHost(w, r, have) || !a.authorized(w, have, need) {
 		return r, false
 	}
-	return r.WithContext(context.WithValue(r.Context(), callerKey{}, caller{have, name})), true
+	return r.WithContext(context.WithValue(r.Context(), callerKey{}, caller{have, name, r.RemoteAddr})), true
 }
 
 // authorized reports whether a role is sufficient. If not, it answers the request with an error.

@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// Route is one page of the listener. Exactly one of Read, Act and Page is set.
+// Route is one page of the listener. Exactly one of Read, Act, Page and Socket is set.
 type Route struct {
 	// Path is the path of the page.
 	Path string
@@ -23,11 +23,14 @@ type Route struct {
 	// Read returns the content for a GET, which is served as JSON. It may wait for a tick until ctx
 	// ends. A *Refusal has its own status; any other error is answered with 503.
 	Read func(ctx context.Context, query url.Values) (any, error)
-	// Act handles a POST with a token of role write, and returns a line for people. The listener
-	// logs each action with its caller.
+	// Act handles a POST with a token of role write, and returns a line for people, or JSON for a
+	// page. The listener logs each action with its caller.
 	Act func(ctx context.Context, query url.Values) (string, error)
 	// Page serves content that is neither JSON nor an action.
 	Page http.Handler
+	// Socket takes over the connection of a GET with a key of Keys in its query.
+	Socket http.Handler
+	Keys   *Keys
 	// Large is set for a page of some MiB: the listener makes only one of these at a time.
 	Large bool
 }
@@ -71,8 +74,11 @@ func list(routes []Route) []listed {
 	var all []listed
 	for _, r := range routes {
 		l := listed{http.MethodGet, r.Path, r.Query, "read", r.Text}
-		if r.Act != nil {
+		switch {
+		case r.Act != nil:
 			l.Method, l.Role = http.MethodPost, "write"
+		case r.Socket != nil:
+			l.Role = "write"
 		}
 		all = append(all, l)
 	}
@@ -110,6 +116,8 @@ func handler(cfg Config, a *access, s *streams) http.Handler {
 		switch {
 		case r.Act != nil:
 			mux.HandleFunc("POST "+r.Path, a.require(writer, act(cfg, r)))
+		case r.Socket != nil:
+			mux.HandleFunc("GET "+r.Path, a.socket(r))
 		case r.Page != nil:
 			read(r.Path, r.Page.ServeHTTP)
 		case r.Large:
@@ -156,7 +164,7 @@ func act(cfg Config, route Route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := own.Check(r); err != nil {
 			cfg.Counts.Host.Add(1)
-			text(w, http.StatusForbidden, "a page of another site asks for this\n")
+			text(w, http.StatusForbidden, foreignPage)
 			return
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), askTimeout)

@@ -50,6 +50,7 @@ func inspectedServer(t *testing.T) (ask func(method, path, token string) (int, s
 			sight.SetView(t, c, netloop.ViewFrom(o), netloop.ViewAt(35, 0, 5))
 			return nil
 		})
+		inspectedChat.Handle(r, func(*netloop.Tick, *netloop.Client, struct{ Text string }) error { return nil })
 		r.On(netloop.Update, "test.drift", func(t *netloop.Tick) {
 			for o := range haulers.All(t) {
 				o.Edit(t).X += 0.25

@@ -128,6 +128,9 @@ func (q *Messages) Encode(m *schema.Method, msg any) []byte {
 	if err != nil {
 		panic(fmt.Sprintf("netloop: sending %q: %v", m.Queue.Name, err))
 	}
+	if len(q.watched) > 0 {
+		q.sentPayload(m, payload)
+	}
 	return payload
 }
 

@@ -28,6 +28,7 @@ type bare struct {
 var (
 	bareSchema = netloop.NewSchema("bare", 1, 0)
 	bareWords  = netloop.NewRPC[struct{ N uint64 }](bareSchema, "words")
+	bareText   = netloop.NewRPC[blob](bareSchema, "text")
 	bareBig    = netloop.NewCall[struct{ N uint64 }, blob](bareSchema, "big")
 	bareNobody = netloop.NewCall[struct{ N uint64 }, struct{ N uint64 }](bareSchema, "nobody")
 )

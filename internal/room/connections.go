@@ -148,7 +148,7 @@ func (c *Client) startOver(j *Join) {
 		c.inputs.Forget()
 	}
 	c.viewCheck = viewCheck{clamped: c.viewCheck.clamped}
-	c.room.Messages.queue.Forget(c.id)
+	c.room.Messages.forgetFrom(c.id)
 	c.room.Messages.queue.Enter(c.id, j.Holder())
 }
 
@@ -278,7 +278,7 @@ func (cs *connections) leave(c *Client, why *transport.Closed) {
 	cs.from = c
 	defer cs.forget()
 	cs.game.Leave(c, why)
-	cs.messages.queue.Forget(c.id)
+	cs.messages.forgetFrom(c.id)
 	cs.disownAll(c)
 	cs.world.ClosePeer(c.peer)
 	cs.clients.remove(c)

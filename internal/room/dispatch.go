@@ -33,6 +33,7 @@ type Messages struct {
 	payload    []byte                             // scratch of Encode
 	limits     panicguard.Throttle[rpcqueue.Rung] // throttles the log of exceeded limits
 	penalise   func(*Client)
+	watched    map[uint32]*payloadWatch // by method id; empty: nobody looks at payloads
 }
 
 // open creates the queue.
@@ -47,6 +48,9 @@ func (q *Messages) open() error {
 
 // begin starts a tick.
 func (q *Messages) begin(in *loop.Input) {
+	if len(q.watched) > 0 {
+		q.expireWatches()
+	}
 	q.queue.Begin(in.Tick, in.GameTime)
 	q.queue.SetPrices(q.source.prices())
 }
@@ -78,6 +82,9 @@ func (q *Messages) receive(c *Client, a *transport.Arrival) {
 		it.Method, name = &m.Queue, m.Queue.Name
 	}
 	out := q.queue.Push(it)
+	if ok && len(q.watched) > 0 {
+		q.arrivedPayload(c, m, a, out)
+	}
 	if out.Queued() {
 		a.Held = 0 // The message is held until its handler has ended.
 		return
@@ -156,7 +163,14 @@ func (q *Messages) Handle(m *schema.Method, fn Handler) error {
 
 // handle registers a handler, and records for welcomes that the method has one.
 func (q *Messages) handle(m *schema.Method, fn rpcqueue.Handler[struct{}]) error {
-	if err := q.queue.Handle(&m.Queue, fn); err != nil {
+	err := q.queue.Handle(&m.Queue, func(c struct{}, it *rpcqueue.Item) error {
+		err := fn(c, it)
+		if len(q.watched) > 0 {
+			q.endPayload(it, rpcqueue.Ended(err))
+		}
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	id, old := m.Queue.ID-1, *q.handled.Load()
@@ -196,6 +210,7 @@ func (q *Messages) failed(it *rpcqueue.Item, err error) {
 // answered before.
 func (q *Messages) panicked(it *rpcqueue.Item, v any, stack []byte) {
 	q.guard.Panicked(handlerOf(it.Method), v, stack, "from", it.From)
+	q.endPayload(it, rpcqueue.Panicked)
 	o := q.deferred
 	q.deferred = nil
 	switch c, ok := q.clients.get(it.From); {

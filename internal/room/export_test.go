@@ -41,6 +41,10 @@ const (
 	MaxRoomMessages = maxRoomMessages
 	MaxWaiting      = maxWaiting
 	MaxFromRoom     = maxFromRoom
+	MaxWatched      = maxWatched
+	MaxPayload      = maxPayload
+	KeptPayloads    = keptPayloads
+	TickPayloads    = tickPayloads
 	StallNames      = stallNames
 )
 
@@ -71,6 +75,7 @@ func (r *Room) Inbox() *transport.Inbox          { return r.Admission.inbox }
 func (r *Room) Penalties() *Penalties            { return &r.Admission.penalties }
 func (r *Room) Queue() *rpcqueue.Queue[struct{}] { return r.Messages.queue }
 func (r *Room) Observe(rec *loop.Record)         { r.Stats.observe(rec) }
+func (r *Room) WatchedMethods() int              { return len(r.Messages.watched) }
 func (r *Room) Report()                          { r.Stats.report() }
 func (c *Commands) Waiting() bool                { return c.some() }
 

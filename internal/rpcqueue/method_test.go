@@ -105,12 +105,12 @@ func TestARejectionCountsUnderItsReason(t *testing.T) {
 		}
 		rejection := &Rejection{o, no}
 		for _, err := range []error{rejection, fmt.Errorf("wrapped: %w", rejection)} {
-			if got := ended(err); got != want || !errors.Is(err, no) || !strings.Contains(err.Error(), o.String()+": no") {
+			if got := Ended(err); got != want || !errors.Is(err, no) || !strings.Contains(err.Error(), o.String()+": no") {
 				t.Errorf("%v counts as %v, want %v", err, got, want)
 			}
 		}
 	}
-	if got := ended(no); got != Failed {
+	if got := Ended(no); got != Failed {
 		t.Errorf("any other error counts as %v", got)
 	}
 }

@@ -89,8 +89,11 @@ func (r *Rejection) Error() string { return r.Why.String() + ": " + r.Err.Error(
 // Unwrap returns Err, the reason as a text.
 func (r *Rejection) Unwrap() error { return r.Err }
 
-// ended returns the outcome of a message after its handler returned an error.
-func ended(err error) Outcome {
+// Ended returns the outcome of a message after its handler has returned.
+func Ended(err error) Outcome {
+	if err == nil {
+		return Ran
+	}
 	var r *Rejection
 	if errors.As(err, &r) && r.Why >= ClientGone && r.Why <= NotOwner {
 		return r.Why

@@ -234,7 +234,7 @@ func (q *Queue[C]) drain(r *ring, stage loop.Stage, c C) int {
 				q.OnPanic(&q.cur, q.caught, q.stack)
 			}
 		case q.err != nil:
-			q.counts.add(q.cur.Method, q.cur.Stage, ended(q.err))
+			q.counts.add(q.cur.Method, q.cur.Stage, Ended(q.err))
 			if q.OnError != nil {
 				q.OnError(&q.cur, q.err)
 			}

@@ -19,6 +19,8 @@ type Method struct {
 	Checks []Check
 	// ServerOnly means that clients do not send it.
 	ServerOnly bool
+	// Secret means that the inspector does not show its payloads.
+	Secret bool
 	// Spectators means that spectators may send it too.
 	Spectators bool
 	// Timeout is how long the client waits for the answer of a call.

@@ -9,6 +9,7 @@
 //	proto.go      the same for protobuf messages in replicated state
 //	decode.go     every decoder of messages, on both sides
 //	tables.go     a schema as sent to the other side
+//	forms.go      the messages of a schema as JSON, for forms of a page
 //	typescript.go a schema as types and a value of TypeScript, for pages
 //	adapt.go      a client's schema matched with that of a server of another build
 package schema
@@ -17,6 +18,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/netloop/netloop/internal/netvar/state"
@@ -144,6 +146,15 @@ func (s *Schema) Fingerprint() []byte { return s.fingerprint[:] }
 
 // AllClasses returns the classes in the order of their declarations.
 func (s *Schema) AllClasses() []*state.Class { return s.classes }
+
+// MethodNamed returns the declaration with a name.
+func (s *Schema) MethodNamed(name string) (*Method, bool) {
+	i := slices.IndexFunc(s.methods, func(m *Method) bool { return m.Queue.Name == name })
+	if i < 0 {
+		return nil, false
+	}
+	return s.methods[i], true
+}
 
 // Method returns the declaration of a wire id.
 func (s *Schema) Method(id uint32) (*Method, bool) {

@@ -1,0 +1,88 @@
+package admin
+
+import (
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/netloop/netloop/internal/connlimit"
+)
+
+const (
+	// maxKeys limits the unused keys: each is for a WebSocket that a tab is about to open.
+	maxKeys = 64
+	// keyTime is the time for which a key may be used.
+	keyTime = 10 * time.Second
+)
+
+// Keys are the keys of WebSockets. Browsers need not send a page's password with a WebSocket, and
+// some do not. So an action, for which a token of role write is required, returns a key, and the
+// request of the WebSocket has it in its query. A key is used once. The zero value has no keys. Any
+// goroutine may use it.
+type Keys struct {
+	mu    sync.Mutex
+	until map[string]time.Time // under mu
+}
+
+// New returns a key, or an error if maxKeys are unused.
+func (k *Keys) New() (string, error) { return k.newAt(time.Now()) }
+
+func (k *Keys) newAt(now time.Time) (string, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for key, until := range k.until {
+		if now.After(until) {
+			delete(k.until, key)
+		}
+	}
+	if len(k.until) >= maxKeys {
+		return "", errors.New("too many clients are being opened: try again")
+	}
+	if k.until == nil {
+		k.until = map[string]time.Time{}
+	}
+	key := rand.Text()
+	k.until[key] = now.Add(keyTime)
+	return key, nil
+}
+
+// take removes a key, and reports whether it could be used.
+func (k *Keys) take(key string, now time.Time) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	until, ok := k.until[key]
+	delete(k.until, key)
+	return ok && !now.After(until)
+}
+
+// socket returns the handler of a route's WebSocket.
+func (a *access) socket(route Route) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		defer connlimit.FromContext(r.Context()).Busy()()
+		switch {
+		case !ofOwnPage(r):
+			a.counts.Host.Add(1)
+			text(w, http.StatusForbidden, foreignPage)
+		case !route.Keys.take(r.URL.Query().Get("key"), time.Now()):
+			a.counts.Token.Add(1)
+			text(w, http.StatusForbidden, "the key is unknown, too old or was used already\n")
+		default:
+			route.Socket.ServeHTTP(w, r)
+		}
+	}
+}
+
+// foreignPage refuses requests that pages of other sites make.
+const foreignPage = "a page of another site asks for this\n"
+
+// ofOwnPage reports whether a page of this listener, or a program, makes a request. Browsers send
+// the origin of the page with each WebSocket.
+func ofOwnPage(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	u, err := url.Parse(origin)
+	return origin == "" || err == nil && strings.EqualFold(u.Host, r.Host)
+}

@@ -1,0 +1,95 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+)
+
+var (
+	inspectedChat   = netloop.NewRPC[struct{ Text string }](inspected, "chat")
+	inspectedSecret = netloop.NewRPC[struct{ Password string }](inspected, "login", netloop.Secret())
+)
+
+// openTab opens a client as a tab of the inspector does: with a key of an action, and a WebSocket
+// of the admin listener.
+func openTab(t *testing.T, s *netloop.Server, open string, cfg client.Config) (*client.Client, error) {
+	t.Helper()
+	var info struct {
+		WebSocket string
+		Schema    struct{ Name string }
+	}
+	if err := json.Unmarshal([]byte(open), &info); err != nil || info.Schema.Name != "inspected" {
+		t.Fatalf("%s: %v", open, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	cfg.Schema, cfg.Transport = inspected, client.WebSocket
+	c, err := client.Dial(ctx, "ws://"+s.AdminAddr().String()+info.WebSocket, cfg)
+	if err == nil {
+		t.Cleanup(func() { _ = c.Close() })
+	}
+	return c, err
+}
+
+// A tab with the role write joins through the admin listener as any other client: admission and
+// tokens of the game apply. Its messages are shown with their outcomes to the role write, and those
+// of a secret method to nobody.
+func TestAClientOfATab(t *testing.T) {
+	ask, s := inspectedServer(t)
+	if status, _ := ask(http.MethodPost, "/api/client/open", aReader); status != http.StatusForbidden {
+		t.Errorf("a reader opens a client: %d", status)
+	}
+	_, open := ask(http.MethodPost, "/api/client/open?room=", aWriter)
+	c, err := openTab(t, s, open, client.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	start(t, c, nil)
+	if _, err := openTab(t, s, open, client.Config{}); err == nil {
+		t.Error("a key opens two clients")
+	}
+	waitFor(t, func() bool {
+		_, body := ask(http.MethodGet, "/api/clients", aReader)
+		return strings.Contains(body, `"transport":"websocket","state":"connected"`)
+	})
+	_, open = ask(http.MethodPost, "/api/client/open", aWriter)
+	if _, err := openTab(t, s, open, client.Config{Room: "nowhere"}); err == nil || !strings.Contains(err.Error(), "room") {
+		t.Errorf("an unknown room: %v", err)
+	}
+	_, log := ask(http.MethodGet, "/api/log", aReader)
+	if !strings.Contains(log, `["action","/api/client/open"],["query","room="],["token","anna"]`) || strings.Contains(log, "key=") {
+		t.Errorf("the log: %s", log)
+	}
+
+	if status, _ := ask(http.MethodGet, "/api/payloads?method=chat", aReader); status != http.StatusForbidden {
+		t.Errorf("a reader sees messages: %d", status)
+	}
+	for query, says := range map[string]string{"method=login": "secret", "method=none": "no method", "room=none&method=chat": "no room"} {
+		if status, body := ask(http.MethodGet, "/api/payloads?"+query, aWriter); status < 400 || status >= 500 || !strings.Contains(body, says) {
+			t.Errorf("%s: %d %q", query, status, body)
+		}
+	}
+	waitFor(t, func() bool { // The first question begins to watch.
+		if err := client.Send(c, inspectedChat, struct{ Text string }{"hello"}); err != nil {
+			t.Fatal(err)
+		}
+		_, body := ask(http.MethodGet, "/api/payloads?method=chat", aWriter)
+		return strings.Contains(body, `"outcome":"ran","value":{"Text":"hello"},"cut":0`)
+	})
+	_, forms := ask(http.MethodGet, "/api/methods", aReader)
+	for _, want := range []string{
+		`"name":"login","call":false,"server_only":false,"secret":true,"stages":[{"name":"Update","number":50}]`,
+		`"fields":[{"name":"Password","type":{"kind":"string","text":"string max=`,
+	} {
+		if !strings.Contains(forms, want) {
+			t.Errorf("no %s in %s", want, forms)
+		}
+	}
+}
