@@ -29,7 +29,7 @@ import (
 func (s *Server) playgroundRoutes(controller *admission.Controller) []admin.Route {
 	keys := new(admin.Keys)
 	routes := []admin.Route{
-		{Path: "/api/methods", Text: "the declared messages and their types, for forms", Read: s.methodsPage},
+		{Path: "/api/methods", Query: "?room=lobby", Text: "the declared messages and their types, for forms", Read: s.methodsPage},
 		{Path: "/api/payloads", Query: "?room=lobby&method=chat", Text: "the last messages of a method with their outcomes, while somebody asks; with the role write only", Read: s.payloadsPage},
 		{Path: "/api/client/open", Query: "?room=lobby", Text: "lets a page join as a client: the answer has the path of a WebSocket", Act: s.openClientPage(controller, keys)},
 	}
@@ -49,8 +49,12 @@ func (s *Server) closeTabSockets() {
 }
 
 // methodsPage answers /api/methods.
-func (s *Server) methodsPage(context.Context, url.Values) (any, error) {
-	return s.schema.s.Forms(), nil
+func (s *Server) methodsPage(_ context.Context, query url.Values) (any, error) {
+	r, err := s.queriedRoom(query)
+	if err != nil {
+		return nil, err
+	}
+	return s.schema.s.Forms(r.e.Messages.Handles), nil
 }
 
 // payloadsAnswer is the answer of /api/payloads.

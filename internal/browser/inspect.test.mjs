@@ -12,7 +12,7 @@ import { contrasts } from "./contrast.mjs";
 import { browser } from "./page.mjs";
 import { Server, bots, tcpRelay, until } from "./server.mjs";
 
-const views = ["overview", "ticks", "loop", "clients", "state", "traffic", "rpcs", "log"];
+const views = ["overview", "ticks", "loop", "clients", "state", "traffic", "rpcs", "log", "playground"];
 const tokens = { write: "a-token-that-may-write", read: "a-token-that-may-read" };
 
 const dir = mkdtempSync(path.join(tmpdir(), "netloop-inspect-"));
@@ -302,6 +302,12 @@ describe("the inspector", { concurrency: 1 }, () => {
       const reader = await Inspector.open(server, "overview", tokens.read);
       await reader.shows(".facts", /need a token of role write/);
       assert.equal(await reader.page.isVisible("button.write"), false);
+      await reader.page.goto(`${reader.base}#playground`);
+      await reader.shows(".opening", /needs a token of role write/);
+      assert.equal(await reader.page.isDisabled("text=Open a client here"), true);
+      await reader.page.goto(`${reader.base}#rpcs/method=fault`);
+      await reader.shows(".card", /need a token with the role write/);
+      await reader.page.goto(`${reader.base}#overview`);
       await reader.page.addStyleTag({ content: ".reader .write { display: inline !important; }" });
       await reader.page.click("button.write");
       await reader.shows("#toast.wrong", /this page needs a token with the role write/);
@@ -313,6 +319,79 @@ describe("the inspector", { concurrency: 1 }, () => {
       await writer.page.goto(`${writer.base}#log`);
       await writer.shows(".lines li", /an action of the admin listener.*action=\/api\/rooms\/lock/s);
       await writer.clean();
+    } finally {
+      await server.stop();
+    }
+  });
+
+  test("lets a tab play: it sends, drops, comes back and leaves", async () => {
+    const server = await Server.start(guarded, {}, "faults");
+    try {
+      const i = await Inspector.open(server, "playground");
+      const open = async (room, token) => {
+        await i.page.fill("main [aria-label=Room]", room);
+        await i.page.fill("[aria-label='Token of the game']", token);
+        await i.page.click("text=Open a client here");
+      };
+      const clients = async () => (await (await fetch(`http://${server.at.admin}/api/clients`, { headers: basic(tokens.read) })).json()).clients;
+      await open("", "tester");
+      await i.shows("h2", /^Client 1 plays$/);
+      await i.shows(".facts", /objects in view\s*1\b/);
+      assert.deepEqual((await clients()).map((c) => [c.subject, c.transport, c.state]), [["tester", "websocket", "connected"]]);
+
+      const rpcs = await Inspector.open(server, "rpcs/method=fault");
+      await rpcs.shows(".payloads", /kept only while somebody looks/);
+      await i.page.fill("[aria-label=Kind]", "system");
+      await i.page.fill("[aria-label=Milli]", "70000");
+      await i.shows(".message .wrong", /^Milli is no uint16: 70000$/);
+      await i.page.click("button:text-is('send')"); // It is not sent.
+      await i.page.fill("textarea", '{"Kind": "system", "Milli": 31}');
+      assert.equal(await i.page.inputValue("[aria-label=Milli]"), "31");
+      await i.page.click("button:text-is('send')");
+      await i.shows(".talk .sent", /→ fault \{"Kind":"system","Milli":31\}$/);
+      await rpcs.shows(".payloads tbody tr", /^\d+\s+client 1\s+default\s+ran\s+\{"Kind":"system","Milli":31\}$/);
+      assert.equal(await rpcs.page.evaluate(() => document.querySelectorAll(".payloads tbody tr").length), 1);
+      await rpcs.page.goto(`${rpcs.base}#rpcs/method=login`);
+      await rpcs.shows(".card", /the messages of "login" are secret/);
+      await rpcs.clean();
+
+      await i.page.click("text=its state");
+      await i.shows("tbody tr", /ship.*tester/s);
+      await i.page.goto(`${i.base}#playground`);
+      await i.page.click("text=drop its connection");
+      await i.shows("h2", /^Client 1 has no connection; the server keeps its seat for \d s$/);
+      await until("it is dropped", async () => (await clients())[0].state === "dropped");
+      await i.page.click("text=come back");
+      await i.shows("h2", /^Client 1 plays$/);
+      await i.shows(".facts", /1, of which 1 resumed/);
+      for (const theme of ["first", "other"]) {
+        await i.page.setViewportSize({ width: theme === "first" ? 360 : 1440, height: 900 });
+        assert.deepEqual(await i.page.evaluate(contrasts), [], `contrast, ${theme} theme`);
+        assert.ok(await i.page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "wider than the screen");
+        await i.page.evaluate(() => document.activeElement.blur());
+        await i.page.keyboard.press("t");
+        await i.shows(".facts", /objects in view/);
+      }
+      await i.page.click("button:text-is('leave')");
+      await until("it has left", async () => (await clients()).length === 0);
+
+      await open("nowhere", "");
+      await i.shows(".talk .wrong", /there is no room/);
+      await i.page.click("button:text-is('close')");
+      await open("", "stranger");
+      await i.shows(".talk .wrong", /strangers may not join/);
+      await i.page.click("button:text-is('close')");
+      assert.equal((await post(server, "/api/rooms/lock")).status, 200);
+      await open("", "late");
+      await i.shows(".talk .wrong", /locked/);
+      assert.equal((await post(server, "/api/rooms/unlock")).status, 200);
+      await open("", "last");
+      await i.shows("h2", /^Client \d plays$/);
+      await server.stop();
+      await i.shows("h2", /closing|no connection/);
+      await open("", "gone");
+      await i.shows(".talk .wrong", /Failed to fetch|does not answer/);
+      await i.clean([/ERR_|Failed to load|WebSocket/]);
     } finally {
       await server.stop();
     }

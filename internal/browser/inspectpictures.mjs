@@ -1,9 +1,9 @@
 // Takes the pictures of docs/INSPECT.md: the overview, a slow tick, and a client, of a server with bots,
-// and a recording.
+// the playground, and a recording.
 //
 //	NETLOOP_BIN=bin node --experimental-websocket internal/browser/inspectpictures.mjs FOLDER
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -45,9 +45,27 @@ await server.stop();
 
 const dir = mkdtempSync(path.join(tmpdir(), "netloop-pictures-"));
 const file = path.join(dir, "game.rec");
-const arena = await Server.start(["--record", file]);
+const [tokens, password] = [path.join(dir, "tokens"), "a-token-that-may-write"];
+writeFileSync(tokens, `write ${password}\n`);
+const arena = await Server.start(["--record", file, "--admin-token-file", tokens]);
 const noBots = bots(arena, 12, 60);
-await pause(20_000);
+const writer = await chromium.newPage({ viewport: { width: 1280, height: 620 }, colorScheme: "dark", httpCredentials: { username: "x", password } });
+await writer.goto(`http://${arena.at.admin}/inspect#playground`);
+await writer.click("text=Open a client here");
+await writer.waitForSelector("h2:text('plays')");
+await writer.selectOption("[aria-label=Method]", "say");
+for (const text of ["hello from the inspector", "who has the highest score?"]) {
+  await writer.fill("[aria-label=text]", text);
+  await writer.click("button:text-is('send')");
+  await pause(1500);
+}
+await writer.selectOption("[aria-label=Method]", "standings");
+await writer.fill("[aria-label=Top]", "3");
+await writer.click("button:text-is('ask')");
+await pause(1500);
+await writer.screenshot({ path: path.join(folder, "inspect-playground.png") });
+await writer.close();
+await pause(10_000);
 await noBots();
 await arena.stop();
 const inspect = spawn(path.join(bin, "server"), ["inspect", "--listen", "127.0.0.1:0", file], { stdio: ["ignore", "pipe", "inherit"] });

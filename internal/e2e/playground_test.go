@@ -85,7 +85,8 @@ func TestAClientOfATab(t *testing.T) {
 	})
 	_, forms := ask(http.MethodGet, "/api/methods", aReader)
 	for _, want := range []string{
-		`"name":"login","call":false,"server_only":false,"secret":true,"stages":[{"name":"Update","number":50}]`,
+		`"name":"chat","call":false,"server_only":false,"handled":true,"secret":false`,
+		`"name":"login","call":false,"server_only":false,"handled":false,"secret":true,"stages":[{"name":"Update","number":50}]`,
 		`"fields":[{"name":"Password","type":{"kind":"string","text":"string max=`,
 	} {
 		if !strings.Contains(forms, want) {

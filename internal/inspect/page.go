@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"net/http"
 
+	"github.com/netloop/netloop/clients/ts"
 	"github.com/netloop/netloop/internal/web/static"
 )
 
@@ -12,6 +13,9 @@ import (
 //
 //go:embed page/index.html page/style.css page/icon.svg page/inspect.js
 var page embed.FS
+
+// clientFile is the client of the playground, which the page loads when it opens one.
+const clientFile = "/netloop.js"
 
 // policy is the page's Content-Security-Policy: the page loads files of this server only.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -26,6 +30,7 @@ func Page() http.Handler {
 	if err != nil {
 		panic(err) // The files are embedded.
 	}
+	files[clientFile] = static.New(clientFile, ts.Client)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := "/" + r.PathValue("file")
 		f := files[name]

@@ -181,6 +181,12 @@ func (q *Messages) handle(m *schema.Method, fn rpcqueue.Handler[struct{}]) error
 	return nil
 }
 
+// Handles reports whether a method has a handler. Any goroutine may call it.
+func (q *Messages) Handles(m *schema.Method) bool {
+	id, bits := m.Queue.ID-1, *q.handled.Load()
+	return int(id/8) < len(bits) && bits[id/8]>>(id%8)&1 != 0
+}
+
 // permits runs the checks of a client's message.
 func (q *Messages) permits(m *schema.Method, from *Client, it *rpcqueue.Item) error {
 	if err := from.maySend(m); err != nil {

@@ -9,6 +9,7 @@
 //	connections    connections.go clients join, are dropped, resume and leave
 //	requests       poll.go        digests and full states that clients ask for
 //	Messages       dispatch.go    the path of a message: queue, handler, answer
+//	               payloads.go    the last messages of a method, while somebody looks
 //	Mailbox        mail.go        posted messages, and messages between rooms
 //	Async          work.go        work on other goroutines, and its results
 //	Inputs         inputs.go      inputs by fixed step; viewcheck.go checks the views they carry

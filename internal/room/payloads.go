@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// maxWatched limits the methods of a room whose payloads are watched at once.
+	// maxWatched limits the watched methods of a room.
 	maxWatched = 16
 	// keptPayloads is the number of payloads that are kept of a watched method, and maxPayload the
 	// size of each as JSON, in bytes.

@@ -23,6 +23,7 @@ type MethodForm struct {
 	Name       string      `json:"name"`
 	Call       bool        `json:"call"`
 	ServerOnly bool        `json:"server_only"`
+	Handled    bool        `json:"handled"` // by the room
 	Secret     bool        `json:"secret"`
 	Stages     []StageForm `json:"stages"` // the default first
 	Message    *TypeForm   `json:"message"`
@@ -65,12 +66,12 @@ type ProtoForm struct {
 	Numbers  []int    `json:"numbers,omitempty"`
 }
 
-// Forms returns the description of the schema's messages.
-func (s *Schema) Forms() *Forms {
+// Forms returns the description of the schema's messages, for a room that handles some methods.
+func (s *Schema) Forms(handled func(*Method) bool) *Forms {
 	f := &Forms{Methods: []MethodForm{}, Messages: map[string][]ProtoForm{}}
 	for _, m := range s.methods {
 		form := MethodForm{
-			Name: m.Queue.Name, Call: m.Queue.Call, ServerOnly: m.ServerOnly, Secret: m.Secret,
+			Name: m.Queue.Name, Call: m.Queue.Call, ServerOnly: m.ServerOnly, Handled: handled(m), Secret: m.Secret,
 			Message: f.message(&m.In), Timeout: m.Timeout.Milliseconds(),
 		}
 		if m.Queue.Call {

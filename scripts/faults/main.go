@@ -39,6 +39,7 @@ var (
 	steers = netloop.NewInput(schema, func(last Steer, _ int) Steer { return last })
 	faults = netloop.NewRPC[Fault](schema, "fault")
 	chat   = netloop.NewRPC[Fault](schema, "chat", netloop.AtStage(netloop.PreUpdate))
+	login  = netloop.NewRPC[Fault](schema, "login", netloop.Secret())
 )
 
 type config struct {
@@ -70,7 +71,13 @@ func (g *game) Open(r *netloop.Room) error {
 	w := &world{}
 	sight := netloop.NewGrid(r, netloop.GridSpec{Radius: 280, Cell: 70, Margin: 140})
 	ships.PlaceOn(sight, func(s *Ship) (x, y, z float64) { return float64(s.X), float64(s.Y), 0 })
-	r.OnAdmit(func(_ context.Context, j *netloop.Join) error { j.Subject = j.Token; return nil })
+	r.OnAdmit(func(_ context.Context, j *netloop.Join) error {
+		if j.Token == "stranger" {
+			return netloop.Refuse(netloop.CodeRefused, "strangers may not join")
+		}
+		j.Subject = j.Token
+		return nil
+	})
 	r.OnJoin(func(t *netloop.Tick, c *netloop.Client) error {
 		s := ships.Spawn(t, Ship{Name: netloop.Truncate(c.Join().Subject, 64), Shield: 100}, netloop.OwnedBy(c.ID()))
 		sight.SetView(t, c, netloop.ViewFrom(s))
@@ -78,6 +85,7 @@ func (g *game) Open(r *netloop.Room) error {
 	})
 	faults.Handle(r, w.cause)
 	chat.Handle(r, func(*netloop.Tick, *netloop.Client, Fault) error { return nil })
+	login.Handle(r, func(*netloop.Tick, *netloop.Client, Fault) error { return nil })
 	steers.Handle(r, func(t *netloop.Tick, from *netloop.Client, in Steer) {
 		for s := range ships.Owned(t, from.ID()) {
 			at := float64(t.FixedStep())/60 + float64(from.ID())

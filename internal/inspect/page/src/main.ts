@@ -8,6 +8,7 @@ import { clients } from "./views/clients.js";
 import { log } from "./views/log.js";
 import { loop } from "./views/loop.js";
 import { overview } from "./views/overview.js";
+import { playground } from "./views/playground.js";
 import { recording } from "./views/recording.js";
 import { rpcs } from "./views/rpcs.js";
 import { state } from "./views/state.js";
@@ -17,7 +18,7 @@ import { traffic } from "./views/traffic.js";
 /** A file is inspected without a server: then the address begins with the view of the recording. */
 const offline = location.hash.startsWith("#recording");
 
-const kinds: Kind[] = offline ? [recording] : [overview, ticks, loop, clients, state, traffic, rpcs, log];
+const kinds: Kind[] = offline ? [recording] : [overview, ticks, loop, clients, state, traffic, rpcs, log, playground];
 
 /** Inspector is the page. */
 class Inspector implements Context {

@@ -294,3 +294,52 @@ export interface Found {
   more: number;
   next: number;
 }
+
+export interface TypeForm {
+  kind: string;
+  text: string;
+  max?: number;
+  of?: string;
+  elem?: TypeForm;
+  fields?: { name: string; type: TypeForm }[];
+  /** Of an enum. */
+  values?: string[] | undefined;
+  numbers?: number[] | undefined;
+}
+
+export interface ProtoForm {
+  no: number;
+  name: string;
+  kind: string;
+  repeated: boolean;
+  optional: boolean;
+  of: string;
+  oneof?: string;
+  values?: string[];
+  numbers?: number[];
+}
+
+export interface MethodForm {
+  name: string;
+  call: boolean;
+  server_only: boolean;
+  /** The room has a handler for it. */
+  handled: boolean;
+  secret: boolean;
+  stages: { name: string; number: number }[];
+  message: TypeForm;
+  answer: TypeForm | null;
+  timeout_ms: number;
+}
+
+export interface Forms {
+  methods: MethodForm[];
+  input: TypeForm | null;
+  messages: Record<string, ProtoForm[]>;
+}
+
+export interface Payloads {
+  tick: number;
+  method: string;
+  payloads: { tick: number; client: number; stage: string; outcome: string; value: unknown; cut: number }[];
+}

@@ -1,8 +1,8 @@
-import { h } from "../dom.js";
+import { h, text } from "../dom.js";
 import { count, percent, rate } from "../format.js";
 import { Table } from "../table.js";
 import { Rates } from "../values.js";
-import type { Values } from "../types.js";
+import type { Payloads, Values } from "../types.js";
 import type { Kind } from "../view.js";
 
 /** Row is a method at a stage. */
@@ -17,7 +17,8 @@ interface Row {
 export const rpcs: Kind = {
   name: "rpcs",
   title: "RPCs",
-  make(root, _page) {
+  make(root, page) {
+    let watched = page.parameter("method") ?? "";
     const search = h("input", { type: "search", placeholder: "method ( / )", "aria-label": "Find a method", input: () => table.update(all) });
     const waiting = h("dl", { class: "facts three" });
     let all: Row[] = [];
@@ -31,16 +32,58 @@ export const rpcs: Kind = {
         { title: "did not run/s", show: (r) => rate(dropped(r)), order: dropped, warn: (r) => dropped(r) > 0 },
         { title: "other outcomes", left: true, show: (r) => r.others.filter(([, n]) => n > 0).map(([o, n]) => `${o} ${count(n)}`).join(", ") || "–" },
       ],
-      { key: (r) => `${r.method} ${r.stage}`, sort: 2, up: false, filter: (r) => `${r.method} ${r.stage}`.toLowerCase().includes(search.value.toLowerCase()), empty: "no message has reached a queue yet" },
+      { key: (r) => `${r.method} ${r.stage}`, open: (r) => watch(r.method), sort: 2, up: false, filter: (r) => `${r.method} ${r.stage}`.toLowerCase().includes(search.value.toLowerCase()), empty: "no message has reached a queue yet" },
     );
-    root.append(
+    const card = h("section", { class: "card", hidden: true }), title = h("h2"), trouble = h("p", { class: "soft", role: "status" });
+    let last: Payloads | undefined;
+    const payloads = new Table<Payloads["payloads"][number]>(
+      [
+        { title: "tick", show: (p) => count(p.tick) },
+        { title: "client", left: true, show: (p) => (p.client ? h("a", { href: `#clients/client=${p.client}` }, `client ${p.client}`) : "to clients") },
+        { title: "stage", left: true, show: (p) => p.stage || "default" },
+        { title: "outcome", left: true, show: (p) => p.outcome, warn: (p) => !["ran", "sent", "accepted", "late"].includes(p.outcome) },
+        { title: "message", left: true, show: (p) => (p.cut ? `${String(p.value)}… and ${count(p.cut)} bytes more` : JSON.stringify(p.value)) },
+      ],
+      { key: (p) => String(last!.payloads.length - last!.payloads.indexOf(p)), empty: "none since this is shown: messages are kept only while somebody looks" },
+    );
+    payloads.element.classList.add("payloads");
+    card.append(h("div", { class: "bar" }, title, h("span", { class: "grow" }),
+      h("button", { type: "button", click: () => page.open("playground", { method: watched }) }, "send one"),
+      h("button", { type: "button", title: "esc", click: () => page.open("rpcs") }, "close")), trouble, payloads.element);
+    watch(watched);
+
+    function watch(method: string): void {
+      watched = method;
+      card.hidden = method === "";
+      if (method === "") return;
+      text(title, `The last messages of ${method} in this room`);
+      text(trouble, "");
+      payloads.update([]);
+      page.note({ method });
+      page.subscribe();
+    }
+
+    root.append(card,
       h("section", {}, h("h2", {}, "Queues of all rooms"), waiting),
       h("section", {}, h("div", { class: "bar" }, h("h2", {}, "Messages by method and stage"), search), table.element));
     const rates = new Rates(60);
     return {
-      topics: () => [["topic", "metrics"], ["prefix", "rpc"], ["prefix", "queue_depth"], ["prefix", "inputs_total"], ["prefix", "queue_drops"]],
+      topics: () => [["topic", "metrics"], ["prefix", "rpc"], ["prefix", "queue_depth"], ["prefix", "inputs_total"], ["prefix", "queue_drops"],
+        ...(watched ? [["topic", "payloads"], ["method", watched]] as [string, string][] : [])],
+      trouble: (topic, line) => {
+        if (topic !== "payloads") return page.say(line, true);
+        text(trouble, line);
+        payloads.element.hidden = true;
+      },
       key: (key) => { if (key === "j" || key === "k") table.move(key === "j" ? 1 : -1); return key === "j" || key === "k"; },
       on(topic, data) {
+        if (topic === "payloads") {
+          last = data as Payloads;
+          if (last.method !== watched) return;
+          text(trouble, "");
+          payloads.element.hidden = false;
+          payloads.update(last.payloads);
+        }
         if (topic !== "metrics") return;
         const v = data as Values;
         const of = rates.take(v);
