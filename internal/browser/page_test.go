@@ -71,6 +71,11 @@ func compressed(b []byte) int {
 	return zip.Len()
 }
 
+// The playground's messages are the values that the client takes, and a wrong one is named.
+func TestThePlaygroundConvertsMessages(t *testing.T) {
+	_ = nodetest.Node(t, "--test", nodetest.Bundle(t, "../../internal/inspect/page/src/message.test.ts"))
+}
+
 // A ship moves in the page as on the server: TestThePageHasTheGamesFlights of the arena checks
 // the same flights.
 func TestThePageSimulatesLikeTheServer(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 )
 
 var (
-	inspectedChat   = netloop.NewRPC[struct{ Text string }](inspected, "chat")
-	inspectedSecret = netloop.NewRPC[struct{ Password string }](inspected, "login", netloop.Secret())
+	inspectedChat = netloop.NewRPC[struct{ Text string }](inspected, "chat")
+	_             = netloop.NewRPC[struct{ Password string }](inspected, "login", netloop.Secret())
 )
 
 // openTab opens a client as a tab of the inspector does: with a key of an action, and a WebSocket
