@@ -37,6 +37,10 @@ type Config struct {
 	// or more. The server reads the file again when it changes. With the file, it also serves
 	// /debug/pprof and /rooms/close, for the role write.
 	AdminTokenFile string
+	// InspectRing is the time of past ticks of each room that the inspector can show: states,
+	// changes, messages and inputs. They are kept in memory, at most 64 MiB of all rooms together,
+	// besides a copy of each room's state. It needs Admin. At most 10 min; 0 keeps none.
+	InspectRing time.Duration
 	// Web is the TCP address of the game's pages, for browsers: the files of WebFiles, and
 	// /connect.json, which has the address of the game. Empty: no pages.
 	Web string
@@ -197,6 +201,7 @@ const (
 	maxMaxRewind        = time.Second
 	defaultWatchdog     = 10 * time.Second
 	minWatchdog         = 100 * time.Millisecond
+	maxInspectRing      = 10 * time.Minute
 	minSecret           = 32
 	maxIncarnation      = 1 << 62 // so that the numbers of all rooms fit into an int64
 	maxRoomName         = 256     // the longest name that a client can request
@@ -210,6 +215,12 @@ func (c Config) validate() (Config, error) {
 	}
 	if c.Offline && (c.Web != "" || c.CertFile != "") {
 		return c, ConfigError("Offline", c.Offline, "a server without a port has neither Web nor CertFile")
+	}
+	if c.InspectRing < 0 || c.InspectRing > maxInspectRing {
+		return c, ConfigError("InspectRing", c.InspectRing, "use a time up to %v, or 0 for none", maxInspectRing)
+	}
+	if c.InspectRing > 0 && c.Admin == "" {
+		return c, ConfigError("InspectRing", c.InspectRing, "set Admin too, to the address of the inspector")
 	}
 	if c.WebURL != "" && c.Web == "" {
 		return c, ConfigError("WebURL", c.WebURL, "set Web too, to the address of the pages")

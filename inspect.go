@@ -22,7 +22,7 @@ import (
 // inspectorRoutes returns the page of the inspector and its part of the API.
 func (s *Server) inspectorRoutes() []admin.Route {
 	page := inspect.Page()
-	return []admin.Route{
+	return append([]admin.Route{
 		{Path: "/inspect", Text: "the inspector, for a browser", Page: page},
 		{Path: "/inspect/{file}", Text: "its files", Page: page},
 		{Path: "/api/overview", Text: "the server: rate, percentiles of the last minutes, overload, memory", Read: s.overviewPage},
@@ -37,7 +37,7 @@ func (s *Server) inspectorRoutes() []admin.Route {
 		{Path: "/api/systems/enable", Query: "?room=lobby&system=ai.think", Text: "lets it run again", Act: s.systemPage(recording.Enable, "is enabled")},
 		{Path: "/api/rooms/lock", Query: "?room=lobby", Text: "keeps new clients out of a room", Act: s.lockPage(recording.Lock, "is locked")},
 		{Path: "/api/rooms/unlock", Query: "?room=lobby", Text: "admits new clients again", Act: s.lockPage(recording.Unlock, "is unlocked")},
-	}
+	}, s.keptRoutes()...)
 }
 
 // The numbers of stream periods, of 250 ms, between two events of a topic.
@@ -146,7 +146,7 @@ func (s *Server) overviewPage(ctx context.Context, _ url.Values) (any, error) {
 	loaded := s.overloaded()
 	o := inspect.Overview{
 		Game: s.schema.s.Name, Version: build.Version(), Instance: fmt.Sprintf("%x", s.instance), Room: s.room.spec.Name, Time: s.clock.Wall(),
-		Uptime: uptime.Seconds(), Rate: hertz, Overload: loaded.Overload().String(), Ladder: inspect.NewLadder(loaded.spec.Name, loaded.e.Load.Facts()), Rooms: len(s.rooms.All()), Budget: s.room.spec.Rate.Period(), Windows: s.metrics.Windows(), Write: admin.MayWrite(ctx), Memory: readMemory(),
+		Uptime: uptime.Seconds(), Rate: hertz, Overload: loaded.Overload().String(), Ladder: inspect.NewLadder(loaded.spec.Name, loaded.e.Load.Facts()), Rooms: len(s.rooms.All()), Budget: s.room.spec.Rate.Period(), Windows: s.metrics.Windows(), Write: admin.MayWrite(ctx), Ring: s.cfg.InspectRing, Memory: readMemory(),
 	}
 	note, err := s.readiness()
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/netloop/netloop/internal/inspect/history"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/overload"
 	"github.com/netloop/netloop/internal/room"
@@ -40,8 +41,9 @@ type Room struct {
 
 	readers       []*readers // by class; nil for a class without rules
 	starter       *loop.System[*Tick]
-	spectatorRoom *room.Room // the room of the delayed spectators; nil: no delay
-	recording     io.Closer  // the room's own recording; nil: not recorded
+	spectatorRoom *room.Room    // the room of the delayed spectators; nil: no delay
+	recording     io.Closer     // the room's own recording; nil: not recorded
+	ring          *history.Ring // nil without Config.InspectRing
 	listing       listing
 	indexedAt     uint64 // 1 + the last captured tick when indexAllGroups ran; 0: never
 	number        uint64 // number of this room on the server, from 1

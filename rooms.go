@@ -98,6 +98,7 @@ func (s *Server) OpenRoom(ctx context.Context, spec RoomSpec) (*Room, error) {
 	}
 	r.fetched = nil
 	filled = true
+	s.keepTicks(r)
 	place.Fill(r)
 	r.list()
 	s.raiseConnLimit()
@@ -268,6 +269,9 @@ func (s *Server) roomEnded(r *Room, err error) {
 	}
 	s.supervisor.Unlock()
 	r.unlist()
+	if r.ring != nil {
+		r.ring.Close()
+	}
 	s.rooms.Remove(r.spec.Name)
 	s.raiseConnLimit()
 }

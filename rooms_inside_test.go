@@ -22,6 +22,7 @@ import (
 
 	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/internal/directory"
+	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -446,6 +447,27 @@ func TestPagesAreOfOneRoom(t *testing.T) {
 	got, err = s.ticksPage(t.Context(), nil)
 	if _, ok := got.(directory.Row); err != nil || got == nil || ok {
 		t.Errorf("the ticks of all rooms are %v, %v", got, err)
+	}
+}
+
+// Past ticks of a room are kept if the operator wants it, until the room ends.
+func TestPastTicksEndWithTheirRoom(t *testing.T) {
+	s := newStill(t, Config{}, closedGame{new(opening)})
+	if _, err := s.lastTicksPage(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "--inspect-ring 60s") {
+		t.Errorf("without a ring: %v", err)
+	}
+	s = newStill(t, Config{InspectRing: time.Second, Admin: "127.0.0.1:0"}, closedGame{new(opening)})
+	r, err := s.OpenRoom(t.Context(), RoomSpec{Name: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = r.e.Step(loop.Input{Tick: 1}) // It runs on.
+	if line, err := s.lastTicksPage(t.Context(), url.Values{"room": {"a"}}); err != nil || line != "ticks 1 to 1 are shown" {
+		t.Errorf("%q, %v", line, err)
+	}
+	s.roomEnded(r, nil)
+	if _, err := s.kept.Keep(r.ring); err == nil {
+		t.Error("the room has ended, and its ticks are kept")
 	}
 }
 

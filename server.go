@@ -21,6 +21,7 @@ import (
 	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/internal/directory"
 	"github.com/netloop/netloop/internal/inspect"
+	"github.com/netloop/netloop/internal/inspect/history"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/metrics"
 	"github.com/netloop/netloop/internal/net/admission"
@@ -80,8 +81,10 @@ type Server struct {
 	traces         *tracedump.Dumper // nil without a TraceDir
 
 	adminCounts admin.Counts
-	lines       inspect.Log // the newest log lines, for the inspector
-	watching    sync.Mutex  // held while it is decided whether a room gets a log of ticks
+	lines       inspect.Log         // the newest log lines, for the inspector
+	rings       *history.Rings      // nil without Config.InspectRing
+	kept        *history.Recordings // the ticks of a ring that the inspector shows
+	watching    sync.Mutex          // held while it is decided whether a room gets a log of ticks
 	webCounts   web.Counts
 	origins     *origin.Set // origins of pages that may connect
 	proxies     web.Proxies
@@ -123,7 +126,10 @@ func New(cfg Config, g Game) (*Server, error) {
 	if cfg, err = cfg.validate(); err != nil {
 		return nil, fmt.Errorf("netloop: %w", err)
 	}
-	s := &Server{game: g, schema: g.Schema(), transport: new(transport.Stats)}
+	s := &Server{game: g, schema: g.Schema(), transport: new(transport.Stats), kept: history.NewRecordings(history.RecordingsConfig{})}
+	if cfg.InspectRing > 0 {
+		s.rings = history.NewRings(cfg.InspectRing)
+	}
 	if cfg.Admin != "" {
 		cfg.Log = slog.New(s.lines.Tee(cfg.Log.Handler()))
 	}
@@ -171,12 +177,12 @@ func (s *Server) openDefault() (err error) {
 	place.Fill(s.room)
 	s.room.list()
 	defer func() { s.room.fetched = nil }()
-	if s.cfg.Record == nil {
-		return nil
+	if s.cfg.Record != nil {
+		if err := s.room.record(s.cfg.Record); err != nil {
+			return fmt.Errorf("netloop: Record: %w", err)
+		}
 	}
-	if err := s.room.record(s.cfg.Record); err != nil {
-		return fmt.Errorf("netloop: Record: %w", err)
-	}
+	s.keepTicks(s.room)
 	return nil
 }
 

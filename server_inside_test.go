@@ -26,6 +26,7 @@ func TestInvalidConfigErrorsNameTheKey(t *testing.T) {
 	newStill(t, Config{Registerer: taken}, closedGame{new(opening)})
 	for want, c := range map[string]Config{
 		"Origins: ":    {Origins: []string{"nonsense"}},
+		"InspectRing":  {InspectRing: time.Second},
 		"Registerer: ": {Registerer: taken},
 		"Record: ":     {Record: &tornFile{}},
 		"Auth.Keys: ":  {Auth: Auth{Keys: missing, Audience: "a"}},

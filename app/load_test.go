@@ -99,6 +99,8 @@ func TestBadConfigurationIsOneLine(t *testing.T) {
 		{"no rate for clients", nil, []string{"--client-rate", "0"}, []string{"--client-rate: 0 cannot be used: use 1 to 1000000, or -1"}},
 		{"no burst for clients", nil, []string{"--client-burst", "0"}, []string{"--client-burst: 0 cannot be used: use 1 to 65536"}},
 		{"kick before anything", nil, []string{"--client-kick", "0"}, []string{"--client-kick: 0 cannot be used"}},
+		{"past ticks of hours", nil, []string{"--inspect-ring", "1h"}, []string{"--inspect-ring: 1h0m0s cannot be used: use a time up to 10m"}},
+		{"past ticks without the inspector", nil, []string{"--inspect-ring", "1s", "--admin", ""}, []string{"--inspect-ring: 1s cannot be used: set admin too"}},
 		{"kept for ever", nil, []string{"--keep-dropped", "61m"}, []string{"--keep-dropped: 1h1m0s cannot be used: use a time up to 1h"}},
 		{"kept for less than nothing", nil, []string{"--keep-dropped", "-1s"}, []string{"--keep-dropped: -1s"}},
 		{"looks back for ever", nil, []string{"--max-rewind", "1001ms"}, []string{"--max-rewind: 1.001s cannot be used: use a time up to 1s"}},

@@ -25,6 +25,7 @@ type options struct {
 	InsecureAuth bool          `name:"insecure-no-auth" help:"admit clients without tokens, although other machines reach --listen or --web"`
 	Admin        string        `name:"admin" help:"TCP address of /metrics, /healthz, /readyz, /ticks, /loop, /rooms and /explain, host:port; empty is none"`
 	AdminTokens  string        `name:"admin-token-file" help:"file of tokens for --admin, lines such as: read TOKEN or write TOKEN; without it only this machine may use --admin"`
+	InspectRing  time.Duration `name:"inspect-ring" help:"keep this time of past ticks in memory for the inspector of --admin, such as 60s, up to 10m; 0 is none"`
 	Web          string        `name:"web" help:"TCP address of the game's pages, for browsers, host:port; empty is none"`
 	WebTLS       bool          `name:"web-tls" help:"serve --web as HTTPS, with the certificate that clients see; without it only browsers on this machine can play"`
 	WebURL       string        `name:"web-url" help:"URL of the pages for browsers if a proxy is in front of --web, such as https://play.example.org; empty is the URL of --web"`
@@ -105,6 +106,7 @@ const (
 	maxKeepDropped = time.Hour
 	maxRewind      = time.Second
 	minLostAfter   = time.Second
+	maxInspectRing = 10 * time.Minute
 )
 
 // samePlayer are the values of same-player.
@@ -119,6 +121,10 @@ func (o *options) check(bad func(key string, value any, remedy string) error) er
 		return bad("listen", o.Listen, "use host:port, for instance 127.0.0.1:4433; port 0 picks a free one")
 	case o.Admin != "" && !hostPort(o.Admin):
 		return bad("admin", o.Admin, "use host:port, for instance 127.0.0.1:8080, or nothing for no admin listener")
+	case o.InspectRing < 0 || o.InspectRing > maxInspectRing:
+		return bad("inspect-ring", o.InspectRing, "use a time up to 10m such as 60s, or 0 for none")
+	case o.InspectRing > 0 && o.Admin == "":
+		return bad("inspect-ring", o.InspectRing, "set admin too, to the address of the inspector")
 	case o.Web != "" && !hostPort(o.Web):
 		return bad("web", o.Web, "use host:port, for instance 127.0.0.1:8000, or nothing for no pages")
 	case o.WebTLS && o.Web == "":
@@ -204,6 +210,7 @@ func (o *options) server() netloop.Config {
 		Admin:  o.Admin,
 
 		AdminTokenFile: o.AdminTokens,
+		InspectRing:    o.InspectRing,
 
 		Web:     o.Web,
 		WebTLS:  o.WebTLS,

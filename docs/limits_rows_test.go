@@ -31,6 +31,7 @@ var limitRows = map[string][]string{
 		"pending answers of `HandleLater` | {defaultAnswers}",
 		"a tick that does not return | {defaultWatchdog}",
 		"… rooms whose ticks are watched | {maxWatched}",
+		"past ticks of a room in memory | none, {maxInspectRing} at most",
 		"… prefixes of `/api/metrics` | {maxPrefixes}",
 		"… objects of `/api/state`, and of `/api/costs` | {maxRows}, and {maxCosts}",
 		"due calls of a periodic system that catch up | none; with `CatchUp` {DefaultCatchUp}, {loop.MaxCatchUp} at most",
@@ -91,6 +92,7 @@ var limitRows = map[string][]string{
 		"… a query | {maxQuery}",
 		"… an uploaded recording | {bytes maxUpload}",
 		"… files in the list of its folder | {maxFiles}",
+		"… their bytes, of all rooms | {bytes maxKept}, and a copy of each room's state; {maxDrops} are dropped in a tick",
 	},
 	"internal/logging": {
 		"lines of the log that wait to be written | {bytes DefaultMaxPending}",

@@ -26,6 +26,8 @@ type Route struct {
 	// Act handles a POST with a token of role write, and returns a line for people, or JSON for a
 	// page. The listener logs each action with its caller.
 	Act func(ctx context.Context, query url.Values) (string, error)
+	// ByReaders permits Act to the role read too, because it changes nothing of the game.
+	ByReaders bool
 	// Page serves content that is neither JSON nor an action.
 	Page http.Handler
 	// Socket takes over the connection of a GET with a key of Keys in its query.
@@ -75,6 +77,8 @@ func list(routes []Route) []listed {
 	for _, r := range routes {
 		l := listed{http.MethodGet, r.Path, r.Query, "read", r.Text}
 		switch {
+		case r.Act != nil && r.ByReaders:
+			l.Method = http.MethodPost
 		case r.Act != nil:
 			l.Method, l.Role = http.MethodPost, "write"
 		case r.Socket != nil:
@@ -114,6 +118,8 @@ func handler(cfg Config, a *access, s *streams) http.Handler {
 	var large sync.Mutex
 	for _, r := range cfg.Routes {
 		switch {
+		case r.Act != nil && r.ByReaders:
+			mux.HandleFunc("POST "+r.Path, a.require(reader, act(cfg, r)))
 		case r.Act != nil:
 			mux.HandleFunc("POST "+r.Path, a.require(writer, act(cfg, r)))
 		case r.Socket != nil:

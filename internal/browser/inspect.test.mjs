@@ -88,7 +88,7 @@ async function player(server, token, info) {
 
 describe("the inspector", { concurrency: 1 }, () => {
   test("shows the figures of /metrics in every view, on every screen", async (t) => {
-    const server = await Server.start(guarded);
+    const server = await Server.start([...guarded, "--inspect-ring", "60s"]);
     const noBots = bots(server, 20, 60);
     try {
       const i = await Inspector.open(server);
@@ -135,7 +135,14 @@ describe("the inspector", { concurrency: 1 }, () => {
       await i.page.keyboard.press("4");
       await until("all clients are listed", () => i.page.evaluate(() => document.querySelectorAll("tbody tr").length === 20));
 
-      for (const view of views) {
+      await i.page.click("nav a[href='#ticks']");
+      await i.page.click("button:text('the last 60 s')");
+      await i.shows(".outcome.kept", /^ticks 1 to \d+ of the running server/);
+      await i.page.fill(".query", "ship.Hull > 0");
+      await i.page.press(".query", "Enter");
+      await i.shows(".found button", /· [\d.]+ \d+$/);
+
+      for (const view of [...views, "past"]) {
         await i.page.goto(`${i.base}#${view}`);
         await i.shows(`main.${view}`, /\d/);
         for (const width of [3840, 1440, 360]) {

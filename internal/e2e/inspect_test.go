@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -56,7 +57,7 @@ func inspectedServer(t *testing.T) (ask func(method, path, token string) (int, s
 				o.Edit(t).X += 0.25
 			}
 		})
-	}}, netloop.Config{AdminTokenFile: tokens})
+	}}, netloop.Config{AdminTokenFile: tokens, InspectRing: time.Minute})
 	ask = func(method, path, token string) (int, string) {
 		t.Helper()
 		req, err := http.NewRequestWithContext(t.Context(), method, "http://"+s.AdminAddr().String()+path, nil)
@@ -198,6 +199,63 @@ func TestTheInspectorShowsStateAndCopies(t *testing.T) {
 	}
 	if status, body := ask(http.MethodGet, "/api/classes", aReader); status != 200 || !strings.Contains(body, `"read":["","","owner"],"map":["X","Pos.Y"]`) {
 		t.Errorf("%d %s", status, body)
+	}
+}
+
+// The past ticks of a room can be taken and read with the role read, except for fields with a read
+// rule. They do not change until they are taken again.
+func TestTheInspectorShowsPastTicks(t *testing.T) {
+	ask, s := inspectedServer(t)
+	const none = "no recording is open"
+	if status, body := ask(http.MethodGet, "/api/recording", aReader); status != http.StatusNotFound || !strings.Contains(body, none) {
+		t.Errorf("%d %s", status, body)
+	}
+	start(t, connectTo(t, s.Addr().String(), inspected), nil)
+	var head struct {
+		First, Last uint64
+		Outcome     struct{ State, Text string }
+	}
+	take := func() {
+		t.Helper()
+		status, line := ask(http.MethodPost, "/api/recording/last", aReader)
+		_, body := ask(http.MethodGet, "/api/recording", aReader)
+		if status != http.StatusOK || json.Unmarshal([]byte(body), &head) != nil || line != fmt.Sprintf("ticks 1 to %d are shown\n", head.Last) {
+			t.Fatalf("%d %s%s", status, line, body)
+		}
+	}
+	state := func(token string) string {
+		t.Helper()
+		_, body := ask(http.MethodGet, fmt.Sprintf("/api/recording/state?class=hauler&tick=%d", head.Last), token)
+		return body
+	}
+	waitFor(t, func() bool { take(); return head.Last > 9 && strings.Contains(state(aReader), `"hauler"`) })
+	if head.Outcome.State != "kept" || !strings.Contains(head.Outcome.Text, "of the running server") {
+		t.Errorf("%+v", head)
+	}
+	last := head.Last
+	if body := state(aWriter); !strings.Contains(body, `,40]`) {
+		t.Errorf("with the role write: %s", body)
+	}
+	if body := state(aReader); !strings.Contains(body, `,null]`) {
+		t.Errorf("with the role read: %s", body)
+	}
+	for query, want := range map[string]string{
+		"find?q=hauler.X+%3E+1": `"found":[{`, "find?q=hauler.Fuel+changed": "hauler.Fuel has a read rule", "find?q=hauler.Fule+changed": "did you mean Fuel",
+		fmt.Sprintf("diff?tick=%d&with=%d", last, last+1): "is not known", "ticks": `"lanes":[{"client":1`, fmt.Sprintf("diff?tick=%d", last): `"field":"X"`,
+	} {
+		if _, body := ask(http.MethodGet, "/api/recording/"+query, aReader); !strings.Contains(body, want) {
+			t.Errorf("%s: %s", query, body)
+		}
+	}
+	waitFor(t, func() bool { take(); return head.Last > last })
+	if status, body := ask(http.MethodPost, "/api/recording/last?room=none", aReader); status != http.StatusNotFound || !strings.Contains(body, "no room") {
+		t.Errorf("%d %s", status, body)
+	}
+	if _, body := ask(http.MethodGet, "/api/log", aReader); !strings.Contains(body, `["action","/api/recording/last"]`) {
+		t.Errorf("the log: %s", body)
+	}
+	if _, body := ask(http.MethodGet, "/api/overview", aReader); !strings.Contains(body, `"ring_ns":60000000000`) {
+		t.Errorf("the overview: %s", body)
 	}
 }
 

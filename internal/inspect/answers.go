@@ -23,7 +23,8 @@ type Overview struct {
 	Ready    string           `json:"ready"` // empty, or why no client can join
 	Note     string           `json:"note"`  // of /readyz and /healthz
 	Rooms    int              `json:"rooms"`
-	Write    bool             `json:"write"` // the request's token has the role write
+	Write    bool             `json:"write"`   // the request's token has the role write
+	Ring     time.Duration    `json:"ring_ns"` // of past ticks that are kept; 0: none
 	Memory   Memory           `json:"memory"`
 }
 

@@ -17,9 +17,29 @@ import (
 // writes a record after each tick.
 type recorder struct {
 	network
-	out  *recording.Writer
-	tick recording.Tick
-	buf  []byte // scratch: the record
+	out    *recording.Writer // nil: none
+	keeper Keeper            // nil: none
+	tick   recording.Tick
+	buf    []byte // scratch: the record
+}
+
+// Keeper keeps the last ticks of a room. Keep is called after each tick, on the room's goroutine,
+// with the tick and its record, both valid during the call.
+type Keeper interface {
+	Keep(r *Room, t *recording.Tick, record []byte)
+}
+
+// KeepTicks passes each tick to k. It is called before the first tick.
+func (r *Room) KeepTicks(k Keeper) { r.recorder().keeper = k }
+
+// recorder makes the room's source a recorder, if it is none, and returns it.
+func (r *Room) recorder() *recorder {
+	rec, ok := r.source.(*recorder)
+	if !ok {
+		rec = &recorder{network: network{r}}
+		r.source = rec
+	}
+	return rec
 }
 
 // Record begins a recording of the room, before its first tick. The head describes how to open the
@@ -35,7 +55,7 @@ func (r *Room) Record(w io.Writer, head recording.Head) error {
 		return err
 	}
 	r.sent = new(outgoing)
-	r.source = &recorder{network: network{r}, out: out}
+	r.recorder().out = out
 	return nil
 }
 
@@ -177,21 +197,37 @@ func (f *recorder) unrecorded(what string) {
 // after a missing tick.
 func (f *recorder) end() {
 	t := &f.tick
-	t.State, t.Sent = f.r.world.StateDigest(), f.r.sent.take()
-	var err error
-	if f.buf, err = recording.AppendTick(f.buf[:0], t); err == nil {
-		err = f.out.Write(f.buf)
+	if f.out != nil {
+		t.State, t.Sent = f.r.world.StateDigest(), f.r.sent.take()
 	}
-	if err != nil {
-		f.r.metrics.Drops.Add(1, "recording", "failed")
-		f.r.log.Error("the recording ends here", "tick", t.Input.Tick, "error", err)
-		f.r.source = f.network
-		f.r.sent.stop()
+	var err error
+	f.buf, err = recording.AppendTick(f.buf[:0], t)
+	if f.keeper != nil {
+		f.keeper.Keep(f.r, t, f.buf)
+	}
+	if f.out != nil {
+		if err == nil {
+			err = f.out.Write(f.buf)
+		}
+		if err != nil {
+			f.fail(err)
+		}
 	}
 	clear(t.Arrivals) // Release the messages.
 	clear(t.Posts)
 	clear(t.Results)
 	*t = recording.Tick{
 		Prices: t.Prices[:0], Links: t.Links[:0], Arrivals: t.Arrivals[:0], Posts: t.Posts[:0], Results: t.Results[:0], Busy: t.Busy[:0],
+	}
+}
+
+// fail ends the recording.
+func (f *recorder) fail(err error) {
+	f.r.metrics.Drops.Add(1, "recording", "failed")
+	f.r.log.Error("the recording ends here", "tick", f.tick.Input.Tick, "error", err)
+	f.out = nil
+	f.r.sent.stop()
+	if f.keeper == nil {
+		f.r.source = f.network
 	}
 }

@@ -40,7 +40,7 @@ type Head struct {
 	Schema   string            `json:"schema"`
 	Room     string            `json:"room"`
 	Kind     string            `json:"kind"`
-	Seed     string            `json:"seed"` // 64 bits, as text
+	Seed     string            `json:"seed"` // 64 bits, as text; empty for a running room
 	Settings map[string]string `json:"settings"`
 	// TickRate and FixedRate are fractions, in Hz.
 	TickRate  [2]uint64       `json:"tick_rate"`
@@ -63,16 +63,34 @@ type Method struct {
 	ServerOnly bool   `json:"server_only"`
 }
 
-func (o *Object) row() inspect.Object {
-	return inspect.Object{ID: o.ID.String(), Class: o.Class.Name(), Owner: o.Owner(), Values: o.Class.AppendJSON(nil, &o.Values, 0)}
+// restricted returns the same recording for a caller without the role write.
+func (r *Recording) restricted() *Recording {
+	c := *r
+	c.withheld = true
+	return &c
+}
+
+// rules returns the read rules whose fields are withheld.
+func (r *Recording) rules(c *state.Class) state.Rules {
+	if r.withheld {
+		return c.AllRules()
+	}
+	return 0
+}
+
+func (r *Recording) row(o *Object) inspect.Object {
+	return inspect.Object{ID: o.ID.String(), Class: o.Class.Name(), Owner: o.Owner(), Values: o.Class.AppendJSON(nil, &o.Values, r.rules(o.Class))}
 }
 
 // Head returns the answer about the recording as a whole.
 func (r *Recording) Head() Head {
 	h := Head{
-		Name: r.cfg.Name, Bytes: r.cfg.Size, Schema: r.head.Schema, Room: r.spec.Name, Kind: r.spec.Kind, Seed: fmt.Sprint(r.head.Seed),
+		Name: r.cfg.Name, Bytes: r.cfg.Size, Schema: r.schema.Name, Room: r.spec.Name, Kind: r.spec.Kind,
 		Settings: r.head.Notes, TickRate: [2]uint64{r.spec.Rate.Num, r.spec.Rate.Den}, FixedRate: [2]uint64{r.spec.Fixed.Num, r.spec.Fixed.Den},
 		Classes: inspect.Classes(r.store.classes), Methods: []Method{}, Outcome: r.Outcome(), Ticks: r.store.ticks.len(),
+	}
+	if !r.kept {
+		h.Seed = fmt.Sprint(r.head.Seed)
 	}
 	for id := uint32(1); ; id++ {
 		m, ok := r.schema.Method(id)
@@ -84,7 +102,7 @@ func (r *Recording) Head() Head {
 	if h.Ticks > 0 {
 		h.First, h.Last = r.store.ticks.at(0).tick, r.store.ticks.at(h.Ticks-1).tick
 	}
-	h.Progress = float64(r.read.Load()) / float64(max(r.cfg.Size, 1))
+	h.Progress = float64(r.progress.read.Load()) / float64(max(r.cfg.Size, 1))
 	return h
 }
 
@@ -160,7 +178,7 @@ func (r *Recording) State(tick uint64, class string, after state.ID) (StateAnswe
 			a.More++
 			continue
 		}
-		if row := o.row(); left.take(len(row.Values)) {
+		if row := r.row(o); left.take(len(row.Values)) {
 			a.Objects = append(a.Objects, row)
 		} else {
 			a.More++
@@ -228,15 +246,15 @@ func (r *Recording) Diff(tick, with uint64) (DiffAnswer, error) {
 		return DiffAnswer{}, err
 	}
 	a := DiffAnswer{Around: r.around(position), With: from.Tick, Added: []inspect.Object{}, Removed: []inspect.Object{}, Changed: []ChangedRow{}}
-	a.fill(now.diff(from))
+	a.fill(r, now.diff(from))
 	return a, nil
 }
 
-func (a *DiffAnswer) fill(d Diff) {
+func (a *DiffAnswer) fill(r *Recording, d Diff) {
 	left := budget{maxRows, maxAnswer}
 	rows := func(list *[]inspect.Object, objects []*Object) {
 		for _, o := range objects {
-			if row := o.row(); left.take(len(row.Values)) {
+			if row := r.row(o); left.take(len(row.Values)) {
 				*list = append(*list, row)
 			} else {
 				a.More++
@@ -244,10 +262,12 @@ func (a *DiffAnswer) fill(d Diff) {
 		}
 	}
 	for i := range d.Changed {
-		row, size := d.Changed[i].row()
-		if left.take(size) {
+		row, size := r.changedRow(&d.Changed[i])
+		switch {
+		case len(row.Fields) == 0: // They are withheld.
+		case left.take(size):
 			a.Changed = append(a.Changed, row)
-		} else {
+		default:
 			a.More++
 		}
 	}
@@ -255,10 +275,14 @@ func (a *DiffAnswer) fill(d Diff) {
 	rows(&a.Removed, d.Removed)
 }
 
-// row returns the answer's row, and the bytes of its values.
-func (c *Changed) row() (row ChangedRow, size int) {
+// changedRow returns the answer's row, and the bytes of its values.
+func (r *Recording) changedRow(c *Changed) (row ChangedRow, size int) {
+	rules := r.rules(c.Now.Class)
 	row = ChangedRow{ID: c.Now.ID.String(), Class: c.Now.Class.Name(), Owner: c.Now.Owner()}
 	for _, field := range c.Fields {
+		if c.Now.Class.Withheld(field, rules) {
+			continue
+		}
 		f := ChangedField{c.Now.Class.FieldName(field), c.Was.appendField(nil, field), c.Now.appendField(nil, field)}
 		size += len(f.Was) + len(f.Now)
 		row.Fields = append(row.Fields, f)

@@ -18,6 +18,7 @@
 //	state.go      the same bytes as objects; differences between two states
 //	facts.go      the arrivals of a tick: counts, and lanes by client
 //	recording.go  Recording: the replay, its outcome, and its end
+//	ring.go       Ring: the last ticks of a running room, and a Recording of them
 //	query.go      the language of Find
 //	find.go       Find
 //	answers.go    the answers as JSON: the recording, State, Diff
@@ -29,4 +30,7 @@
 // A replay runs a recording from its first tick, and no game can save a copy of its state. So the
 // history keeps the replicated state only, which is complete for an observer: each change once, and
 // keyframes, so that a step to any tick reads a bounded part of the file (docs/adr/0062).
+//
+// A Ring has no replay: the room adds its changes after each tick, and a Recording of them is in
+// memory.
 package history

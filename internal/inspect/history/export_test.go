@@ -21,7 +21,19 @@ func (r *Recording) StateAt(tick uint64) (*State, error) {
 func (r *Recording) Size() (bytes int64, keyframes int) { return r.store.size, r.store.keys.len() }
 
 // FileName returns the name that the temporary file had.
-func (r *Recording) FileName() string { return r.store.file.Name() }
+func (r *Recording) FileName() string { return r.store.file.(*tempFile).Name() }
+
+// Freeze returns the kept ticks.
+func (g *Ring) Freeze() (*Recording, error) { return g.freeze() }
+
+// Restricted returns the recording for the role read.
+func (r *Recording) Restricted() *Recording { return r.restricted() }
+
+// Bytes returns the bytes of all kept ticks, and their limit.
+func (s *Rings) Bytes() (kept, limit int64) { return s.bytes.Load(), s.limit }
+
+// Limit changes the limit.
+func (s *Rings) Limit(n int64) { s.limit = n }
 
 // ParseQuery parses a query.
 func ParseQuery(text string, classes []*state.Class) error {

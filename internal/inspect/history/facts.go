@@ -75,10 +75,13 @@ type lanes struct {
 	buckets *list[[]count]
 
 	// Only the appending goroutine uses these.
-	present []*lane // the clients of the room, in the order of ids
-	ticks   int     // in the running bucket
+	present presence
+	ticks   int // in the running bucket
 	running []count
 }
+
+// presence are the clients of a room, in the order of ids.
+type presence []*lane
 
 func newLanes() *lanes {
 	return &lanes{clients: newList[*lane](maxLanes), buckets: newList[[]count](maxTicks / bucket)}
@@ -90,12 +93,24 @@ const maxSubject = 64
 // observe adds a tick that the room has just run.
 func (l *lanes) observe(r *room.Room, t *recording.Tick) arrivals {
 	n := countOf(t)
-	l.compare(r.Clients(), t.Input.Tick, &n)
+	l.present.compare(r.Clients(), t.Input.Tick, &n, l.add)
+	l.count(t)
+	return n
+}
+
+// add adds a client that has joined.
+func (l *lanes) add(joined *lane) {
+	if !l.clients.full() {
+		l.clients.add(joined)
+	}
+}
+
+// count adds the messages and inputs of a tick.
+func (l *lanes) count(t *recording.Tick) {
 	l.running = appendCounts(l.running, t)
 	if l.ticks++; l.ticks == bucket {
 		l.flush()
 	}
-	return n
 }
 
 // flush publishes the running bucket.
@@ -106,17 +121,17 @@ func (l *lanes) flush() {
 	l.ticks, l.running = 0, l.running[:0]
 }
 
-// compare finds the clients that have joined and left. Both lists are in the order of ids; the
-// spectator feed, which is no client, is the last of now.
-func (l *lanes) compare(now []*room.Client, tick uint64, n *arrivals) {
+// compare finds the clients that have joined and left since the last call, and counts them. Both
+// lists are in the order of ids; the spectator feed, which is no client, is the last of now.
+func (p *presence) compare(now []*room.Client, tick uint64, n *arrivals, add func(*lane)) {
 	if last := len(now) - 1; last >= 0 && now[last].IsFeed() {
 		now = now[:last]
 	}
-	if slices.EqualFunc(now, l.present, func(c *room.Client, l *lane) bool { return c.ID() == l.id }) {
+	if slices.EqualFunc(now, *p, func(c *room.Client, l *lane) bool { return c.ID() == l.id }) {
 		return
 	}
 	var present []*lane
-	was := l.present
+	was := *p
 	for _, c := range now {
 		for len(was) > 0 && was[0].id < c.ID() {
 			was[0].to.Store(tick)
@@ -131,15 +146,13 @@ func (l *lanes) compare(now []*room.Client, tick uint64, n *arrivals) {
 		present = append(present, joined)
 		n.joins++
 		n.resumes -= min(n.resumes, 1) // Its arrival was counted as one of a known client.
-		if !l.clients.full() {
-			l.clients.add(joined)
-		}
+		add(joined)
 	}
 	for _, left := range was {
 		left.to.Store(tick)
 		n.leaves++
 	}
-	l.present = present
+	*p = present
 }
 
 // appendCounts adds the messages and inputs of a record to counts.

@@ -51,6 +51,11 @@ func (r *Recording) Find(ctx context.Context, text string, from, to uint64) (Fin
 	if err != nil {
 		return FindAnswer{}, refusef(http.StatusBadRequest, "%v", err)
 	}
+	for _, field := range q.fields {
+		if q.class.Withheld(field, r.rules(q.class)) {
+			return FindAnswer{}, refusef(http.StatusForbidden, "%s.%s has a read rule: its values need a token with the role write", q.class.Name(), q.class.FieldName(field))
+		}
+	}
 	end := r.store.ticks.len()
 	if to != 0 && to+1 != 0 {
 		end = min(end, r.store.from(to+1))

@@ -24,11 +24,28 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// recordArena plays the arena with clients that join, act and leave, and returns its recording.
-func recordArena(t testing.TB, seed uint64, ticks, players int) []byte {
+// opening is a game that calls a function with its room.
+type opening struct {
+	netloop.Game
+	fn func(*room.Room)
+}
+
+func (g opening) Open(r *netloop.Room) error {
+	g.fn(bridge.Netloop.Room(r))
+	return g.Game.Open(r)
+}
+
+// recordArena plays the arena with clients that join, act and leave, and returns its recording. It
+// calls each function with the room, before its first tick.
+func recordArena(t testing.TB, seed uint64, ticks, players int, opened ...func(*room.Room)) []byte {
 	t.Helper()
 	var file bytes.Buffer
-	w := netlooptest.New(t, arena.New(), netlooptest.Seed(seed), netlooptest.Record(&file))
+	game := opening{arena.New(), func(r *room.Room) {
+		for _, fn := range opened {
+			fn(r)
+		}
+	}}
+	w := netlooptest.New(t, game, netlooptest.Seed(seed), netlooptest.Record(&file))
 	rng := rand.New(rand.NewPCG(seed, 1))
 	var in []*arena.Control
 	var clients []*client.Client

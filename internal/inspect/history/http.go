@@ -24,10 +24,21 @@ type Route struct {
 
 // Routes returns the pages, except for Receive.
 func (s *Recordings) Routes() []Route {
+	return append(s.AnswerRoutes(),
+		Route{"GET", "/api/recordings", "", "the files that can be opened", s.filesPage},
+		Route{"POST", "/api/recordings/open", "?name=run.rec", "opens a file", s.openPage},
+	)
+}
+
+// AnswerRoutes returns the pages about the open recording.
+func (s *Recordings) AnswerRoutes() []Route {
 	of := func(answer func(context.Context, *Recording, *params) (any, error)) Page {
 		return func(ctx context.Context, v url.Values) (any, error) {
 			p := &params{values: v}
 			return s.use(func(r *Recording) (any, error) {
+				if r.kept && !admin.MayWrite(ctx) {
+					r = r.restricted()
+				}
 				a, err := answer(ctx, r, p)
 				if p.err != nil {
 					return nil, p.err
@@ -43,8 +54,6 @@ func (s *Recordings) Routes() []Route {
 		{"GET", "/api/recording/diff", "?tick=60&with=1", "what a tick has changed, or the difference from another one", of(diffPage)},
 		{"GET", "/api/recording/messages", "?tick=60", "messages and inputs of a tick", of(messagesPage)},
 		{"GET", "/api/recording/find", "?q=ship[17.3].Shield == 0&from=1&to=600", "the ticks in which a field gets a value", of(findPage)},
-		{"GET", "/api/recordings", "", "the files that can be opened", s.filesPage},
-		{"POST", "/api/recordings/open", "?name=run.rec", "opens a file", s.openPage},
 	}
 }
 

@@ -3,6 +3,7 @@ package history
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/netloop/netloop/internal/input"
 	"github.com/netloop/netloop/internal/loop"
@@ -43,6 +44,14 @@ type InputRow struct {
 	Value json.RawMessage `json:"value"`
 }
 
+// withhold removes the content of a fact, and the text of an error, which may have such content.
+func (a *Arrival) withhold() {
+	a.Value, a.Inputs = nil, nil
+	if a.Kind == "result" {
+		a.Text, _, _ = strings.Cut(a.Text, ":")
+	}
+}
+
 // Messages returns the outside facts of a tick.
 func (r *Recording) Messages(tick uint64) (MessagesAnswer, error) {
 	position, err := r.asOf(tick)
@@ -56,6 +65,9 @@ func (r *Recording) Messages(tick uint64) (MessagesAnswer, error) {
 	a, left := MessagesAnswer{Around: r.around(position), Arrivals: []Arrival{}}, budget{maxRows, maxAnswer}
 	facts := len(rec.Arrivals) + len(rec.Posts) + len(rec.Results)
 	add := func(row Arrival, size int) {
+		if r.withheld {
+			row.withhold()
+		}
 		if left.take(size) {
 			a.Arrivals = append(a.Arrivals, row)
 		}

@@ -35,12 +35,19 @@ type Recording struct {
 	store  *store
 	lanes  *lanes
 
-	replay  *room.Replay // belongs to the goroutine of the replay
-	tracker *tracker     // the same
+	replay   *room.Replay // belongs to the goroutine of the replay
+	tracker  *tracker     // the same
+	progress *progress
+	kept     bool // the ticks are those of a running server: see Ring
+	withheld bool // answers have no fields with read rules, and no content of messages
+	cancel   context.CancelFunc
+	done     chan struct{}
+}
+
+// progress is the state of a replay.
+type progress struct {
 	read    atomic.Int64 // bytes of the file that have been replayed
 	outcome atomic.Pointer[Outcome]
-	cancel  context.CancelFunc
-	done    chan struct{}
 }
 
 // Outcome is the result of a replay so far.
@@ -67,6 +74,7 @@ const (
 	Limited    = "limited"    // the history is full
 	Failed     = "failed"     // the game has panicked, or the temporary file cannot be written
 	Closed     = "closed"     // the recording was closed before the end of its replay
+	Kept       = "kept"       // there is no replay: the ticks are those of a running server
 )
 
 // Open opens a recording, and begins its replay. Close ends it.
@@ -94,9 +102,9 @@ func Open(cfg Config) (*Recording, error) {
 	}
 	rec := &Recording{
 		cfg: cfg, head: head, schema: r.Schema(), spec: r.Spec(), store: st, lanes: newLanes(),
-		replay: replay, tracker: newTracker(table), done: make(chan struct{}),
+		replay: replay, tracker: newTracker(table), progress: new(progress), done: make(chan struct{}),
 	}
-	rec.outcome.Store(&Outcome{State: Replaying, Text: "the replay is under way"})
+	rec.progress.outcome.Store(&Outcome{State: Replaying, Text: "the replay is under way"})
 	ctx, cancel := context.WithCancel(context.Background())
 	rec.cancel = cancel
 	go rec.run(ctx, in)
@@ -112,7 +120,7 @@ func (r *Recording) Close() error {
 }
 
 // Outcome returns the result so far.
-func (r *Recording) Outcome() Outcome { return *r.outcome.Load() }
+func (r *Recording) Outcome() Outcome { return *r.progress.outcome.Load() }
 
 // record is the record of a tick, or the error at the end of the file.
 type record struct {
@@ -198,7 +206,7 @@ func (r *Recording) step(rec *record) bool {
 	default:
 		r.end(Damaged, "%v; all ticks up to there are as recorded", err)
 	}
-	r.read.Store(r.cfg.Size)
+	r.progress.read.Store(r.cfg.Size)
 	return false
 }
 
@@ -208,10 +216,10 @@ func (r *Recording) observe(rec *record) error {
 	info := tickInfo{tick: in.Tick, record: rec.offset, late: int64(in.Start - in.Deadline)}
 	info.changes = r.tracker.observe(world, info.tick)
 	info.arrivals = r.lanes.observe(r.replay.Room(), rec.tick)
-	if err := r.store.append(r.tracker, info); err != nil {
+	if err := r.store.append(info, func(dst []byte) []byte { return r.tracker.appendChanges(dst, info.tick) }); err != nil {
 		return err
 	}
-	r.read.Store(rec.offset)
+	r.progress.read.Store(rec.offset)
 	return r.store.appendKeyframe(func(dst []byte) []byte { return r.tracker.appendKeyframe(dst, world) })
 }
 
@@ -231,7 +239,7 @@ func (r *Recording) diverge(d *room.Divergence) {
 		out.Recorded, out.Replayed = fmt.Sprintf("%016x", d.Recorded), fmt.Sprintf("%016x", d.Replayed)
 	}
 	r.lanes.flush()
-	r.outcome.Store(out)
+	r.progress.outcome.Store(out)
 }
 
 // end publishes the outcome.
@@ -241,5 +249,5 @@ func (r *Recording) end(state, format string, a ...any) {
 	if n := r.store.ticks.len(); n > 0 {
 		out.Tick = r.store.ticks.at(n - 1).tick
 	}
-	r.outcome.Store(out)
+	r.progress.outcome.Store(out)
 }

@@ -28,7 +28,7 @@ type RecordingsConfig struct {
 	// Temp is the folder of temporary files; empty is the system's.
 	Temp string
 	// Replay opens the recorded game. The function is not called while another replay runs: a game
-	// may have settings that its replays share.
+	// may have settings that its replays share. It is not used by Keep.
 	Replay func(io.ReadSeeker) (*room.Replay, error)
 }
 
@@ -40,7 +40,7 @@ type Recordings struct {
 	// mu is held for reading while an answer is made, and for writing only to exchange the pointer.
 	mu   sync.RWMutex
 	open *Recording // nil: none
-	file file       // of open
+	file file       // of open; nil for the ticks of a Ring
 }
 
 // NewRecordings returns Recordings without an open one. Close ends it.
@@ -60,13 +60,16 @@ func (s *Recordings) exchange(open *Recording, f file) (err error) {
 	s.open, s.file = open, f
 	s.mu.Unlock()
 	if was != nil {
-		err = errors.Join(was.Close(), wasFile.Close())
+		err = was.Close()
+	}
+	if wasFile != nil {
+		err = errors.Join(err, wasFile.Close())
 	}
 	return err
 }
 
 // errNone is the error without an open recording.
-var errNone = refusef(http.StatusNotFound, "no recording is open: open one of /api/recordings, or upload one")
+var errNone = refusef(http.StatusNotFound, "no recording is open: open one first")
 
 // use calls fn with the open recording, which is not closed meanwhile.
 func (s *Recordings) use(fn func(r *Recording) (any, error)) (any, error) {
@@ -128,6 +131,22 @@ func (s *Recordings) OpenFile(name string) error {
 		}
 		return f, err
 	}, name)
+}
+
+// Keep opens the ticks of a ring. They do not change later.
+func (s *Recordings) Keep(g *Ring) (Head, error) {
+	if !s.changing.TryLock() {
+		return Head{}, refusef(http.StatusConflict, "another recording is being opened: try again")
+	}
+	defer s.changing.Unlock()
+	if err := s.exchange(nil, nil); err != nil { // Its memory is free before the next is made.
+		return Head{}, err
+	}
+	r, err := g.freeze()
+	if err != nil {
+		return Head{}, err
+	}
+	return r.Head(), s.exchange(r, nil)
 }
 
 // OpenPath opens a file of any folder.

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
@@ -19,6 +20,7 @@ type State struct {
 	classes []*state.Class
 	slots   []*Object // by slot; nil where there is none
 	mask    []byte    // scratch
+	body    []byte    // scratch
 }
 
 // Object is an object of a State.
@@ -41,6 +43,38 @@ func (s *State) at(slot int) *Object {
 
 // apply applies a frame. The state then refers to its bytes.
 func (s *State) apply(frame []byte) error { return s.applyOnly(frame, nil, nil) }
+
+// fold applies a frame, and copies all that the state keeps of its bytes.
+func (s *State) fold(frame []byte) error {
+	return s.applyOnly(frame, nil, func(o *Object, _ []byte, _ bool) {
+		for i, b := range o.Values.Blobs {
+			o.Values.Blobs[i] = bytes.Clone(b)
+		}
+	})
+}
+
+// appendKeyframe appends all objects as added, as tracker.appendKeyframe does.
+func (s *State) appendKeyframe(dst []byte) []byte {
+	for i, c := range s.classes {
+		n, last := 0, 0
+		s.body = s.body[:0]
+		for slot, o := range s.slots {
+			if o == nil || o.Class != c {
+				continue
+			}
+			s.body = wire.AppendUvarint(s.body, uint64(slot-last))
+			s.body = wire.AppendUvarint(s.body, uint64(o.ID.Gen()))
+			s.body = c.Plan().AppendValues(wire.AppendUvarint(s.body, o.Owner()), &o.Values)
+			n, last = n+1, slot
+		}
+		if n > 0 {
+			head := wire.AppendUvarint([]byte{0}, uint64(n)) // none is removed
+			dst = wire.AppendUvarint(wire.AppendUvarint(dst, uint64(i)), uint64(len(head)+len(s.body)+1))
+			dst = append(append(append(dst, head...), s.body...), 0) // none has changed
+		}
+	}
+	return dst
+}
 
 // applyOnly applies the groups of one class, or of all if it is nil. It calls note, unless that is
 // nil, for each added object with a nil mask, and for each changed one with the mask of the changed

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -41,11 +42,18 @@ type keyframe struct {
 	size     uint32
 }
 
-// store is the changes of each tick, in a temporary file, and their index. One goroutine appends;
-// any goroutine may read.
+// storage has the bytes of a store: a temporary file or memory.
+type storage interface {
+	io.Writer
+	io.ReaderAt
+	io.Closer
+}
+
+// store is the changes of each tick, and their index. One goroutine appends; any goroutine may
+// read.
 type store struct {
 	classes []*state.Class
-	file    *tempFile
+	file    storage
 	ticks   *list[tickInfo]
 	keys    *list[keyframe]
 	most    int // ticks
@@ -65,11 +73,29 @@ func newStore(t *state.Table, dir string, most int) (*store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &store{
-		classes: t.Classes(), file: f, most: most,
-		ticks: newList[tickInfo](maxTicks), keys: newList[keyframe](maxTicks / keyEvery),
-	}, nil
+	return storeIn(f, t.Classes(), most), nil
 }
+
+// newMemoryStore makes a store of few ticks, which are all appended before the first is read.
+func newMemoryStore(classes []*state.Class) *store { return storeIn(new(memory), classes, maxTicks) }
+
+func storeIn(f storage, classes []*state.Class, most int) *store {
+	return &store{
+		classes: classes, file: f, most: most,
+		ticks: newList[tickInfo](maxTicks), keys: newList[keyframe](maxTicks / keyEvery),
+	}
+}
+
+// memory is a storage in memory.
+type memory struct{ bytes.Buffer }
+
+// ReadAt implements io.ReaderAt.
+func (m *memory) ReadAt(b []byte, off int64) (int, error) {
+	return bytes.NewReader(m.Bytes()).ReadAt(b, off)
+}
+
+// Close implements io.Closer.
+func (*memory) Close() error { return nil }
 
 // tempFile is a file that Close removes.
 type tempFile struct {
@@ -95,12 +121,12 @@ func (f *tempFile) Close() error {
 	return err
 }
 
-// append writes the changes of a tick that t has observed, and publishes the tick.
-func (s *store) append(t *tracker, info tickInfo) error {
+// append writes the changes of a tick, which capture appends, and publishes the tick.
+func (s *store) append(info tickInfo, capture func(dst []byte) []byte) error {
 	if s.ticks.len() >= s.most {
 		return fmt.Errorf("a history has %d ticks at most: %w", s.most, errLimit)
 	}
-	s.buf = t.appendChanges(s.buf[:0], info.tick)
+	s.buf = capture(s.buf[:0])
 	info.off, info.size, info.key = s.size, uint32(len(s.buf)), int32(s.keys.len())-1
 	if err := s.write(); err != nil {
 		return err

@@ -110,7 +110,7 @@ func TestStoreHasEveryCapturedState(t *testing.T) {
 				w.Capture(tick)
 			}
 			n := tr.observe(w, tick)
-			if err := s.append(tr, tickInfo{tick: tick, changes: n}); err != nil {
+			if err := s.append(tickInfo{tick: tick, changes: n}, func(dst []byte) []byte { return tr.appendChanges(dst, tick) }); err != nil {
 				t.Fatal(err)
 			}
 			if err := s.appendKeyframe(func(dst []byte) []byte { return tr.appendKeyframe(dst, w) }); err != nil {

@@ -9,7 +9,7 @@ import { log } from "./views/log.js";
 import { loop } from "./views/loop.js";
 import { overview } from "./views/overview.js";
 import { playground } from "./views/playground.js";
-import { recording } from "./views/recording.js";
+import { past, recording } from "./views/recording.js";
 import { rpcs } from "./views/rpcs.js";
 import { state } from "./views/state.js";
 import { ticks } from "./views/ticks.js";
@@ -18,7 +18,7 @@ import { traffic } from "./views/traffic.js";
 /** A file is inspected without a server: then the address begins with the view of the recording. */
 const offline = location.hash.startsWith("#recording");
 
-const kinds: Kind[] = offline ? [recording] : [overview, ticks, loop, clients, state, traffic, rpcs, log, playground];
+const kinds: Kind[] = offline ? [recording] : [overview, ticks, loop, clients, state, traffic, rpcs, log, playground, past];
 
 /** Inspector is the page. */
 class Inspector implements Context {
@@ -130,6 +130,7 @@ class Inspector implements Context {
     text(byId("game"), o.game);
     this.write = o.write;
     document.documentElement.classList.toggle("reader", !o.write);
+    for (const a of document.querySelectorAll<HTMLElement>(`nav a[href="#past"]`)) a.hidden = !o.ring_ns;
     this.defaultRoom = o.room;
     if (this.room === "") this.room = o.room;
     if (this.instance !== "" && this.instance !== o.instance) {

@@ -32,6 +32,7 @@ export interface Overview {
   note: string;
   rooms: number;
   write: boolean;
+  ring_ns: number;
   memory: { heap_bytes: number; total_bytes: number; goroutines: number; gc_cycles: number; gc_cpu_seconds: number; cpu_seconds: number };
 }
 

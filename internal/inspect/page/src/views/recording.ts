@@ -1,19 +1,29 @@
-import { get } from "../api.js";
+import { act, get, Refused } from "../api.js";
 import { h, text } from "../dom.js";
 import { age, bytes, count, percent, time } from "../format.js";
 import { WorldMap } from "../map.js";
 import { show, summary } from "../objects.js";
 import { Scrubber } from "../scrubber.js";
 import { Table } from "../table.js";
-import type { Diff, Found, Messages, Recording, RecordedTicks, State, StateObject } from "../types.js";
-import type { Kind } from "../view.js";
+import type { Diff, Found, Messages, Overview, Recording, RecordedTicks, State, StateObject } from "../types.js";
+import type { Context, Kind } from "../view.js";
 
 /** The most rows of the scrubber. */
 const rows = 1200;
 
-export const recording: Kind = {
-  name: "recording",
-  title: "Recording",
+/** takePast takes the past ticks of the room that are in memory, and shows them. */
+export async function takePast(page: Context, tick?: number): Promise<void> {
+  try {
+    await act("/api/recording/last", { room: page.room || undefined });
+    page.open("past", tick ? { tick } : {});
+  } catch (e) {
+    page.say((e as Error).message, true);
+  }
+}
+
+const kind = (name: string, heading: string, live: boolean): Kind => ({
+  name,
+  title: heading,
   make(root, page) {
     let head: Recording | undefined;
     let at = Number(page.parameter("tick") ?? 0);
@@ -21,7 +31,8 @@ export const recording: Kind = {
     let around = { tick: 0, previous: 0, next: 0 };
     let objects: StateObject[] = [];
     let playing = 0;
-    const title = h("h2", {}, "Recording");
+    const title = h("h2", {}, live ? "No past ticks are shown" : heading);
+    const take = h("button", { type: "button", hidden: !live, click: () => void takePast(page).then(() => { [head, at, range] = [undefined, 0, undefined]; return load(); }) }, "the last ticks");
     const files = h("select", { "aria-label": "File", change: () => void open(files.value) });
     const upload = h("input", { type: "file", "aria-label": "Open another file", change: () => void send() });
     const facts = h("dl", { class: "facts three" });
@@ -48,14 +59,15 @@ export const recording: Kind = {
       { key: (o) => o.id, open: (o) => choose(o.id), filter: (o) => `${o.id} ${o.class}`.includes(search.value), empty: "no object exists at this tick" },
     );
     table.element.classList.add("objects");
-    root.append(
-      h("section", {}, h("div", { class: "bar" }, title, files, upload), facts, outcome),
+    const rest = h("div", { class: "rest", hidden: true },
       h("section", {},
         h("div", { class: "bar" }, h("button", { type: "button", title: "the tick before (←)", click: () => void step(-1) }, "◀"), play, h("button", { type: "button", title: "the next tick (→)", click: () => void step(1) }, "▶"), h("label", {}, "tick ", number), zoom, h("span", { class: "grow" }), query),
         found, scrubber.element,
         h("p", { class: "legend" }, ...[["changes", "behind"], ["messages", "accent"], ["packets of inputs", "good"], ["join", "good"], ["resume", "stage"], ["lost connection", "warm"], ["leave", "bad"]].map(([n, c]) => h("span", {}, h("i", { style: `background:var(--${c})` }), n!)))),
       h("div", { class: "columns" }, changes, messages),
       h("div", { class: "columns wide" }, h("section", {}, h("div", { class: "bar" }, h("h2", {}, "Objects at this tick"), search), table.element), mapBox));
+    root.append(h("section", {}, h("div", { class: "bar" }, title, files, upload, take), facts, outcome), rest);
+    upload.hidden = files.hidden = live;
 
     function trouble(e: unknown): void {
       page.say((e as Error).message, true);
@@ -66,25 +78,27 @@ export const recording: Kind = {
       try {
         const was = head?.ticks ?? 0;
         head = await get<Recording>("/api/recording");
+        rest.hidden = false;
         const rate = head.tick_rate[0] / head.tick_rate[1];
         text(title, head.name);
         document.title = `${head.name} · netloop`;
         const list: [string, string][] = [
           ["game", head.schema], ["room", head.room || "(default)"], ["seed", head.seed], ["rate", `${rate} Hz`],
-          ["ticks", `${count(head.ticks)}, ${count(head.first)} to ${count(head.last)}`], ["length", age((head.ticks / rate) * 1e9)], ["file", bytes(head.bytes)],
+          ["ticks", `${count(head.ticks)}, ${count(head.first)} to ${count(head.last)}`], ["length", age((head.ticks / rate) * 1e9)], [live ? "records" : "file", bytes(head.bytes)],
           ...Object.entries(head.settings ?? {}).map(([k, v]) => [k, v] as [string, string]),
         ];
-        facts.replaceChildren(...list.flatMap(([k, v]) => [h("dt", {}, k), h("dd", {}, v)]));
+        facts.replaceChildren(...list.filter(([, v]) => v).flatMap(([k, v]) => [h("dt", {}, k), h("dd", {}, v)]));
         const done = head.outcome.state !== "replaying";
         text(outcome, done ? head.outcome.text : `replaying: ${percent(head.progress)} of the file`);
         outcome.className = `outcome ${head.outcome.state}`;
         if (head.ticks !== was && head.ticks > 0) {
           await lanes();
-          if (was === 0) await go(at || head.first);
+          if (was === 0) await go(at || (live ? head.last : head.first));
         }
         if (!done) again = window.setTimeout(() => void load(), 500);
       } catch (e) {
-        text(outcome, (e as Error).message);
+        const none = live && e instanceof Refused && e.status === 404;
+        text(outcome, none ? "The button takes the ticks of the room that are in memory, and holds them still." : (e as Error).message);
       }
     }
     let again = 0;
@@ -166,7 +180,7 @@ export const recording: Kind = {
         h("b", {}, a.method ?? a.kind), a.client ? ` of client ${a.client}` : "", a.stage ? ` for ${a.stage}` : "", a.at_ns ? h("small", {}, ` ${time(a.at_ns)} before the tick`) : "",
         a.value !== undefined ? h("code", {}, JSON.stringify(a.value)) : "", a.text ? ` ${a.text}` : "",
         ...(a.inputs ?? []).slice(0, 1).map((i) => h("code", {}, `step ${i.step} ${JSON.stringify(i.value)}`))));
-      messages.replaceChildren(h("h2", {}, "What came from outside"), rows.length ? h("ul", {}, ...rows) : h("p", { class: "soft" }, "nothing"), m.more ? h("p", { class: "soft" }, `and ${m.more} more`) : "");
+      messages.replaceChildren(h("h2", {}, "What came from outside"), rows.length ? h("ul", {}, ...rows) : h("p", { class: "soft" }, "nothing"), m.more ? h("p", { class: "soft" }, `and ${m.more} more`) : "", live && !page.write ? h("p", { class: "soft" }, "Their content needs a token with the role write.") : "");
     }
 
     function link(id: string): HTMLElement {
@@ -212,10 +226,16 @@ export const recording: Kind = {
     }
 
     void load();
-    void list();
+    if (!live) void list();
     return {
       topics: () => [],
-      on: () => {},
+      on(topic, data) {
+        if (!live || topic !== "overview") return;
+        const ring = (data as Overview).ring_ns;
+        take.hidden = !ring;
+        text(take, `the last ${Math.round(ring / 1e9)} s`);
+        if (!ring) text(outcome, "No past ticks are kept: start the server with --inspect-ring 60s.");
+      },
       end() { clearTimeout(again); clearInterval(playing); scrubber.end(); map.end(); },
       key(key) {
         if (key === "ArrowLeft" || key === "k") void step(-1);
@@ -229,4 +249,8 @@ export const recording: Kind = {
       },
     };
   },
-};
+});
+
+/** recording shows a file, and past the last ticks of a running room. */
+export const recording = kind("recording", "Recording", false);
+export const past = kind("past", "Past", true);

@@ -4,8 +4,9 @@ import { count, ms, time } from "../format.js";
 import { flame } from "../flame.js";
 import { trace } from "../trace.js";
 import { Table } from "../table.js";
-import type { Cause, Tick, Ticks } from "../types.js";
+import type { Cause, Overview, Tick, Ticks } from "../types.js";
 import type { Kind } from "../view.js";
+import { takePast } from "./recording.js";
 
 /** The number of ticks in the strip, as in the server. */
 const shown = 600;
@@ -51,6 +52,7 @@ export const ticks: Kind = {
     const wanted = Number(page.parameter("tick") ?? 0);
     const pause = h("button", { type: "button", title: "Hold the strip still (space)", click: () => hold(!paused) }, "pause");
     const save = h("button", { type: "button", title: "The ticks as a Chrome trace, which ui.perfetto.dev opens", click: () => trace(list, page.room) }, "save trace");
+    const past = h("button", { type: "button", hidden: true, title: "States, changes and messages of the past ticks, with a scrubber", click: () => void takePast(page, chosen?.tick) });
     const tip = h("div", { class: "tip" });
     const strip = new Canvas(() => draw());
     const title = h("h2", {}, "Click a tick");
@@ -69,7 +71,7 @@ export const ticks: Kind = {
       { key: (t) => String(t.tick), sort: 1, up: false, open: (t) => { hold(true); choose(t); }, empty: "no tick has been recorded yet" },
     );
     root.append(
-      h("section", {}, h("div", { class: "bar" }, h("h2", {}, "The last ten seconds"), pause, save, h("span", { class: "grow" }), tip), h("div", { class: "strip" }, strip.element), legend),
+      h("section", {}, h("div", { class: "bar" }, h("h2", {}, "The last ten seconds"), pause, save, past, h("span", { class: "grow" }), tip), h("div", { class: "strip" }, strip.element), legend),
       h("div", { class: "columns wide" },
         h("section", {}, title, facts, detail),
         h("section", {}, h("h2", {}, "The slowest of the last hour"), worst.element)),
@@ -173,6 +175,11 @@ export const ticks: Kind = {
         return true;
       },
       on(topic, data) {
+        if (topic === "overview") {
+          const ring = (data as Overview).ring_ns;
+          past.hidden = !ring;
+          text(past, `the last ${Math.round(ring / 1e9)} s`);
+        }
         if (topic !== "ticks" || paused) return;
         const r = data as Ticks;
         budget = r.budget_ns;
