@@ -144,6 +144,15 @@ func (l *leaf) equal(a, b *Values) bool {
 	return a.Words[l.pos] == b.Words[l.pos]
 }
 
+// Leaf returns leaf i: a number or bytes.
+func (p *Plan) Leaf(i int, v *Values) (word uint64, blob []byte) {
+	l := &p.leaves[i]
+	if l.kind.Blob() {
+		return 0, v.Blobs[l.pos]
+	}
+	return v.Words[l.pos], nil
+}
+
 // Shows reports whether two values differ in a leaf for which the struct of this side has a field.
 // In a plan of Compile every leaf has a field; see Bind.
 func (p *Plan) Shows(a, b *Values) bool {

@@ -35,6 +35,9 @@ type Tick struct {
 	Unrecorded []string
 	// State is the digest of all captured objects, and Sent the digest of all sent data.
 	State, Sent uint64
+	// Changes are digests of the captured changes, which name a value that differs: see
+	// netvar.World.NameDifference.
+	Changes []byte
 }
 
 // Link holds the facts of a client's link at the poll.

@@ -199,6 +199,7 @@ func (f *recorder) end() {
 	t := &f.tick
 	if f.out != nil {
 		t.State, t.Sent = f.r.world.StateDigest(), f.r.sent.take()
+		t.Changes = f.r.world.AppendChangeDigests(t.Changes[:0])
 	}
 	var err error
 	f.buf, err = recording.AppendTick(f.buf[:0], t)
@@ -217,7 +218,7 @@ func (f *recorder) end() {
 	clear(t.Posts)
 	clear(t.Results)
 	*t = recording.Tick{
-		Prices: t.Prices[:0], Links: t.Links[:0], Arrivals: t.Arrivals[:0], Posts: t.Posts[:0], Results: t.Results[:0], Busy: t.Busy[:0],
+		Prices: t.Prices[:0], Links: t.Links[:0], Arrivals: t.Arrivals[:0], Posts: t.Posts[:0], Results: t.Results[:0], Busy: t.Busy[:0], Changes: t.Changes[:0],
 	}
 }
 

@@ -96,7 +96,11 @@ func (p *Replay) compare(t Replayed) error {
 	case p.feed.wrong != "":
 		return &Divergence{Tick: t.Tick, What: p.feed.wrong}
 	case t.State != rec.State:
-		return &Divergence{t.Tick, "the state", rec.State, t.State}
+		what := "the state"
+		if named := p.room.world.NameDifference(rec.Changes); named != "" {
+			what += " in " + named
+		}
+		return &Divergence{t.Tick, what, rec.State, t.State}
 	case t.Sent != rec.Sent:
 		return &Divergence{t.Tick, "what was sent", rec.Sent, t.Sent}
 	}

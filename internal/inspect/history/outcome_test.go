@@ -35,6 +35,7 @@ func (g cheating) Open(r *netloop.Room) error {
 		for o := range arena.Ships.All(t) {
 			if t.Number() == 300 {
 				o.Edit(t).Score++
+				return
 			}
 		}
 	})
@@ -63,7 +64,7 @@ func TestOutcomeNamesTheTick(t *testing.T) {
 		{"other settings", file, func(c *history.Config) { c.Replay = replayOf(rocky(3)) }, history.Diverged, 1, 1, "tick 1 differs from the recorded one: the state"},
 		{"other code", file, func(c *history.Config) {
 			c.Replay = replayOf(func() netloop.Game { return cheating{arena.New()} })
-		}, history.Diverged, 300, 300, "tick 300 differs from the recorded one: the state"},
+		}, history.Diverged, 300, 300, "tick 300 differs from the recorded one: the state in ship.Score of object 165.1. All"},
 		{"limit", file, func(c *history.Config) { c.LimitTicks(100) }, history.Limited, 100, 100, "a history has 100 ticks at most"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/netloop/netloop/internal/codec"
 )
 
 // Leaves returns the number of leaves, the values that change individually.
@@ -16,6 +18,15 @@ func (c *Class) FieldName(i int) string {
 		return "(owner)"
 	}
 	return c.plan.LeafName(i - 1)
+}
+
+// FieldHash returns a hash of a field's value.
+func (c *Class) FieldHash(i int, v *codec.Values) uint64 {
+	if i == 0 {
+		return c.Owner(v)
+	}
+	word, blob := c.plan.Leaf(i-1, v)
+	return HashBytes(HashUint64(HashStart, word), blob)
 }
 
 // FieldsNamed returns the numbers, as in FieldName, of the fields with this name: one field, all

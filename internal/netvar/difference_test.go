@@ -1,0 +1,58 @@
+package netvar
+
+import (
+	"testing"
+
+	"github.com/netloop/netloop/internal/netvar/state"
+)
+
+// The digests of a world name what another world has differently: the fields, and the object if it
+// is one.
+func TestADifferenceHasItsFieldsAndObject(t *testing.T) {
+	world := func(change func(q *pair, rocks []*state.Object, s *state.Object)) *World {
+		q := newPair(t, 0)
+		var rocks []*state.Object
+		for range 20 {
+			rocks = append(rocks, q.spawnRock(q.w, rock{X: 3}, 1))
+		}
+		s := q.spawnShip(q.w, ship{Name: "b"}, 300, 1)
+		q.deliver()
+		for _, o := range rocks {
+			q.edit(o).X++
+		}
+		q.w.Edit(s)
+		change(q, rocks, s)
+		q.deliver()
+		return q.w
+	}
+	digests := world(func(*pair, []*state.Object, *state.Object) {}).AppendChangeDigests(nil)
+	for _, c := range []struct {
+		want   string
+		change func(q *pair, rocks []*state.Object, s *state.Object)
+	}{
+		{"", func(*pair, []*state.Object, *state.Object) {}},
+		{"rock.X of object 7.1", func(q *pair, rocks []*state.Object, _ *state.Object) { q.edit(rocks[7]).X++ }},
+		{"rock.X of object 8.1", func(q *pair, rocks []*state.Object, _ *state.Object) { q.edit(rocks[8]).X-- }},
+		{"rock.X of several objects", func(q *pair, rocks []*state.Object, _ *state.Object) { q.edit(rocks[7]).X++; q.edit(rocks[8]).X++ }},
+		{"ship.Name of object 20.1", func(_ *pair, _ []*state.Object, s *state.Object) { (*ship)(s.Live()).Name = "c" }},
+		{"rock.(owner) of object 9.1", func(q *pair, rocks []*state.Object, _ *state.Object) { q.w.SetOwner(rocks[9], 5) }},
+		{"rock.X of an object in slot 6, which the replay does not have", func(q *pair, rocks []*state.Object, _ *state.Object) { q.w.Despawn(rocks[6]) }},
+	} {
+		if got := world(c.change).NameDifference(digests); got != c.want {
+			t.Errorf("named %q, want %q", got, c.want)
+		}
+	}
+	w := world(func(q *pair, rocks []*state.Object, _ *state.Object) { q.edit(rocks[7]).X++ })
+	for n := range digests { // Cut off, or damaged.
+		_ = w.NameDifference(digests[:n])
+		damaged := append([]byte(nil), digests...)
+		damaged[n] ^= 0xff
+		_ = w.NameDifference(damaged)
+	}
+	if n := testing.AllocsPerRun(10, func() { digests = w.AppendChangeDigests(digests[:0]) }); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+	if len(digests) > 16 {
+		t.Errorf("%d bytes for two classes with a changed field", len(digests))
+	}
+}
