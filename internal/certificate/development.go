@@ -21,7 +21,7 @@ const (
 	// by its hash only if it is valid for at most 14 days.
 	developmentLife = 13 * 24 * time.Hour
 	// renewBefore is the remaining validity at which a development certificate is replaced: much
-	// more than clocks differ.
+	// longer than the differences between clocks.
 	renewBefore = 2 * 24 * time.Hour
 	// renewCheck is the interval at which a Keeper compares the wall clock with the dates of its
 	// certificate, because a machine may sleep for days while timers are stopped.
@@ -64,13 +64,14 @@ func (k *Keeper) renewals() {
 	}
 }
 
-// SelfSigned returns a certificate for this machine, which clients elsewhere may pin by its hash.
+// SelfSigned returns a certificate for this machine, which clients on other machines may pin by its
+// hash.
 func SelfSigned() (pair tls.Certificate, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return pair, fmt.Errorf("development certificate: %w", err)
 	}
-	from := time.Now().Add(-time.Hour) // Clocks differ.
+	from := time.Now().Add(-time.Hour) // Other clocks may be behind.
 	template := &x509.Certificate{
 		Subject:     pkix.Name{CommonName: "netloop development"},
 		NotBefore:   from,

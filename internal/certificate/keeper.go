@@ -38,7 +38,7 @@ type Keeper struct {
 // held is one certificate.
 type held struct {
 	pair        *tls.Certificate
-	hash        [sha256.Size]byte // of its first part
+	hash        [sha256.Size]byte // hash of the first certificate of the chain
 	from, until time.Time
 }
 
@@ -57,7 +57,7 @@ func Given(pair tls.Certificate, log *slog.Logger) *Keeper {
 func Files(certFile, keyFile string, log *slog.Logger) (*Keeper, error) {
 	k := newKeeper("files", log)
 	load := func() (tls.Certificate, error) { return tls.LoadX509KeyPair(certFile, keyFile) }
-	ready := make(chan struct{}) // Closed after the first load: the watcher loads later changes.
+	ready := make(chan struct{}) // Closed after the first load; the watcher then loads changes.
 	k.watch = watchfile.Watch(func() { <-ready; k.reload(load) }, certFile, keyFile)
 	pair, err := load()
 	if err == nil {
@@ -74,8 +74,9 @@ func Files(certFile, keyFile string, log *slog.Logger) (*Keeper, error) {
 	return k, nil
 }
 
-// reload replaces the certificate by that of the files, unless that one is not valid now and the
-// old one is. If it is not valid yet, the files are loaded again when it is.
+// reload replaces the certificate by the certificate in the files, unless the new one is not valid
+// now and the old one is. If the new one is not valid yet, the files are loaded again when it
+// becomes valid.
 func (k *Keeper) reload(load func() (tls.Certificate, error)) { k.replace(load, true) }
 
 func (k *Keeper) replace(load func() (tls.Certificate, error), says bool) {
@@ -159,8 +160,8 @@ func (h *held) outdated(now time.Time) error {
 	return nil
 }
 
-// replaces returns an error if the certificate must not replace another: it is not valid now, and
-// the other one is.
+// replaces returns an error if the certificate must not replace old, because it is not valid now
+// and old is.
 func (h *held) replaces(old *held, now time.Time) error {
 	if err := h.outdated(now); err != nil && old.outdated(now) == nil {
 		return fmt.Errorf("the new one is worse than the old: %w", err)
@@ -186,8 +187,8 @@ func (k *Keeper) Left() (left time.Duration, known bool) {
 	return time.Until(until), !until.IsZero()
 }
 
-// Pinnable reports whether a browser accepts this certificate by its hash alone: it requires a
-// P-256 key and a short validity (W3C, WebTransport, "custom certificate requirements").
+// Pinnable reports whether a browser accepts this certificate only by its hash: it requires a P-256
+// key and a short validity (W3C, WebTransport, "custom certificate requirements").
 func (k *Keeper) Pinnable() bool {
 	h := k.held.Load()
 	if h == nil || h.pair.Leaf == nil {
@@ -203,7 +204,7 @@ const pinnableLife = 14 * 24 * time.Hour
 // Kind returns the source of the certificate: files, development or config.
 func (k *Keeper) Kind() string { return k.kind }
 
-// Counts returns the number of replacements of the certificate, and of failed ones.
+// Counts returns the number of replacements of the certificate, and of failed attempts.
 func (k *Keeper) Counts() (loaded, failed uint64) { return k.loaded.Load(), k.failed.Load() }
 
 // Close stops the renewal of the certificate. It may be called again.

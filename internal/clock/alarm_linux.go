@@ -14,9 +14,9 @@ import (
 // one, and rooms wait at different times.
 const maxAlarms = 64
 
-// alarms are the timerfds of a clock. The runtime waits for its timers in epoll
-// with a timeout of whole milliseconds (golang/go#53824), so that they are late
-// by up to one; the expiry of a timerfd ends that wait on time.
+// alarms are the timerfds of a clock. The runtime waits for its timers in epoll with a timeout of
+// whole milliseconds (golang/go#53824), so that they are up to a millisecond late. The expiry of a
+// timerfd ends that wait on time.
 type alarms struct {
 	mu     sync.Mutex
 	closed bool
@@ -80,16 +80,16 @@ func (a *alarms) close() error {
 // alarm is one timerfd, used by one goroutine at a time.
 type alarm struct {
 	file *os.File
-	// set arms the timerfd; one closure serves all waits, because a closure per wait would allocate
-	// per tick.
+	// set arms the timerfd; all waits use the same closure, because a closure per wait would
+	// allocate memory in each tick.
 	set  func(fd uintptr)
 	spec unix.ItimerSpec
 	err  error
 	raw  rawControl
 	buf  [8]byte
 	// ended is the Done channel of the context that stops the wait, and forget unregisters from
-	// that context. Both are kept between waits: a room has one context, and registering for each
-	// wait would allocate per tick.
+	// that context. Both are kept between waits, because a room has one context, and a registration
+	// for each wait would allocate memory in each tick.
 	ended  <-chan struct{}
 	forget func() bool
 }
@@ -104,13 +104,13 @@ func newAlarm() *alarm {
 		return nil // out of descriptors, or forbidden: runtime timers are used instead
 	}
 	al := &alarm{file: os.NewFile(uintptr(fd), "timerfd")}
-	al.raw, _ = al.file.SyscallConn() // It fails for no open file.
+	al.raw, _ = al.file.SyscallConn() // It does not fail for an open file.
 	al.set = func(fd uintptr) { al.err = unix.TimerfdSettime(int(fd), 0, &al.spec, nil) }
 	return al
 }
 
-// wait reads the timerfd and sets a read deadline at the same time, so that the first of the kernel
-// and the runtime to notice ends the wait. It reports whether the alarm is still usable.
+// wait reads the timerfd and also sets a read deadline, so that either the kernel or the runtime
+// ends the wait, whichever is earlier. It reports whether the alarm is still usable.
 //
 // The end of ctx moves the deadline into the past. If that happens after the wait, the next user of
 // the alarm returns early once, which callers expect.
@@ -130,8 +130,7 @@ func (al *alarm) wait(ctx context.Context, d time.Duration) bool {
 	return err == nil || errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// follow lets the end of ctx stop the wait, and no longer the end of the context of the previous
-// wait.
+// follow makes the end of ctx stop the wait, in place of the end of the previous wait's context.
 func (al *alarm) follow(ctx context.Context, done <-chan struct{}) {
 	if al.forget != nil {
 		al.forget()

@@ -7,8 +7,9 @@ const (
 	// number of points. Together they cover a minute, at three exchanges a second.
 	driftBlock  = 8
 	driftPoints = 24
-	// usualDrift is the expected drift while there are few measurements: quartzes are off by 50
-	// millionths, and bad ones by 200. maxDrift bounds the estimate: no clock drifts more.
+	// usualDrift is the expected drift while there are few measurements: usual quartzes are off by
+	// 50 millionths, and bad quartzes by 200. maxDrift bounds the estimate, because no clock drifts
+	// more.
 	usualDrift = 100e-6
 	maxDrift   = 500e-6
 	// leastShare estimates the error of a block's least delay: it is this share of the difference
@@ -20,18 +21,18 @@ const (
 )
 
 // drift estimates the relative speed of the server's clock: by a line through the offsets of blocks
-// of exchanges, each measured as Sync does. While the points are too close together to tell drift
-// from jitter, the estimate is drawn to zero (ridge regression).
+// of exchanges, each computed as in Sync. While the points are too close together to distinguish
+// drift from jitter, the estimate is biased towards zero (ridge regression).
 type drift struct {
 	block  [driftBlock]exchange
-	inside int // exchanges of the block
+	inside int // number of exchanges in the block
 	points [driftPoints]driftPoint
-	count  int // points taken
+	count  int // number of points so far
 	rate   float64
 }
 
-// driftPoint is the clock offset measured by a block of exchanges at the time at; noise is its
-// uncertainty.
+// driftPoint is the clock offset that a block of exchanges has measured at the time at. noise is
+// its uncertainty.
 type driftPoint struct{ at, offset, noise time.Duration }
 
 // add records an exchange.
@@ -82,5 +83,5 @@ func (d *drift) fit() {
 	d.rate = min(max(products/squares, -maxDrift), maxDrift)
 }
 
-// over returns how much the server's clock gains on the client's in the time t.
+// over returns the time by which the server's clock gains on the client's clock in the time t.
 func (d *drift) over(t time.Duration) time.Duration { return time.Duration(d.rate * float64(t)) }

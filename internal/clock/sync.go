@@ -6,57 +6,58 @@ import (
 )
 
 const (
-	// SyncWindow is the number of exchanges in the minimum filter. Over 48, taken at random phases,
-	// the least delay each way is within a fraction of the jitter of the path. Over so many the
-	// clocks drift apart by more than that, so the drift is estimated too, and subtracted.
+	// SyncWindow is the number of exchanges in the minimum filter. Among 48 exchanges at random
+	// phases, the least delay in each direction is within a fraction of the jitter of the path.
+	// During this many exchanges the clocks drift apart by more than that, so the drift is
+	// estimated too, and subtracted.
 	SyncWindow = 48
 	// SyncReady is the number of exchanges before the first estimate. A player waits for them, so
 	// they are fewer than the window.
 	SyncReady = 8
-	// SyncJump is the error from which on the estimate jumps. Below it slews by 1 %, which is not
-	// visible and corrects 100 ms in 10 s.
+	// SyncJump is the error at which the estimate jumps. A smaller error is corrected gradually, by
+	// 1 % of the time, which is not visible and corrects 100 ms in 10 s.
 	SyncJump = 100 * time.Millisecond
 	// slewShare limits the correction of the estimate to 1/slewShare of the time that has passed.
 	slewShare = 100
-	// impossible is the size up to which a negative round trip over the window is tolerated: the
-	// error of maxDrift over 20 s.
+	// A negative round trip over the window is tolerated up to the size impossible: the error of
+	// maxDrift over 20 s.
 	impossible = 10 * time.Millisecond
-	// maxSyncRTT bounds the round trip of a sample. Beyond it the connection is lost already, or
-	// the peer's timestamps are false.
+	// maxSyncRTT bounds the round trip of a sample. Above it the connection is already lost, or the
+	// peer's timestamps are wrong.
 	maxSyncRTT = 10 * time.Second
-	// maxSyncTime bounds a timestamp: 73 years, so that no difference of two overflows for any
-	// value of the peer.
+	// maxSyncTime bounds a timestamp: 73 years, so that the difference of two timestamps does not
+	// overflow for any values of the peer.
 	maxSyncTime = time.Duration(1 << 61)
 )
 
 // Sync estimates the server's monotonic clock on a client. One goroutine owns it; the I/O
 // goroutines of both sides take the timestamps.
 //
-// The offset is computed from the least delay of each direction in the window. Queues only ever add
-// delay, so the least of many is close to the bare path, and the two may be of different exchanges.
-// The remaining error is half of the difference between the two bare paths, which no exchange can
-// measure.
+// The offset is computed from the least delay of each direction in the window. Queues only add
+// delay, so the least of many delays is close to the delay of the path without queues. The two
+// least delays may be from different exchanges. The remaining error is half of the difference
+// between the delays of the two directions without queues, which no exchange can measure.
 type Sync struct {
 	window      [SyncWindow]exchange
 	count       uint64        // samples taken
 	usable      uint64        // number of newest samples that are valid; may exceed the window
-	at          time.Duration // of the newest
-	offset, rtt time.Duration // then
+	at          time.Duration // time of the newest sample
+	offset, rtt time.Duration // offset and rtt at that time
 	drift       drift
 
 	started       bool
-	local, server time.Duration // the last reading
-	credit        time.Duration // time passed that has not been used for a correction yet
+	local, server time.Duration // times of the last reading
+	credit        time.Duration // elapsed time that was not yet used for a correction
 	jumps         uint64
 }
 
 // exchange is the result of one exchange: its approximate time, and the delay to the server and
-// back, each with the unknown offset between the clocks included.
+// back, each including the unknown offset between the clocks.
 type exchange struct{ at, there, back time.Duration }
 
 // Sample takes the four timestamps of one exchange: client send, server receive, server send,
 // client receive, each by the sender's or receiver's own clock. It reports whether they are
-// plausible; implausible ones are ignored.
+// plausible. Implausible timestamps are ignored.
 func (s *Sync) Sample(t1, t2, t3, t4 time.Duration) bool {
 	for _, t := range [...]time.Duration{t1, t2, t3, t4} {
 		if t < -maxSyncTime || t > maxSyncTime {
@@ -81,8 +82,8 @@ func (s *Sync) Sample(t1, t2, t3, t4 time.Duration) bool {
 }
 
 // estimate computes offset and rtt from the least delay each way of the window, adjusted by the
-// drift. If the rtt is negative by more than an unknown drift explains, one of the clocks was set
-// or stopped: Sample then discards all exchanges but the newest.
+// drift. If the rtt is negative by more than an unknown drift can cause, one of the clocks was set
+// or stopped: Sample then discards all exchanges except the newest.
 func (s *Sync) estimate() {
 	there, back := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
 	for i := range min(s.usable, SyncWindow) {
@@ -104,9 +105,9 @@ func (s *Sync) RTT() time.Duration { return max(s.rtt, 0) }
 func (s *Sync) Jumps() uint64 { return s.jumps }
 
 // Server returns the server's time at the client's time local. Between jumps it never decreases and
-// runs between 0.99 and 1.01 times as fast as local. Local must not decrease; an earlier one
-// returns the last reading. Before Ready the reading is a preliminary estimate, which later
-// readings need not continue.
+// runs between 0.99 and 1.01 times as fast as local. local must not decrease; for an earlier local,
+// Server returns the last reading. Before Ready the result is a preliminary estimate, and later
+// results may differ from it by a jump.
 func (s *Sync) Server(local time.Duration) time.Duration {
 	target := local + s.offset + s.drift.over(local-s.at)
 	if !s.Ready() {

@@ -13,9 +13,9 @@ type System struct {
 
 // waiter implements the waits of a System: alarms on Linux, timers elsewhere.
 type waiter interface {
-	// wait returns after d, or when ctx ends; now and then earlier.
+	// wait returns after d, or when ctx ends; sometimes it returns earlier.
 	wait(ctx context.Context, d time.Duration)
-	// close releases the waits' resources. Later waits work, less exactly.
+	// close releases the resources of waits. Later waits still work, but less exactly.
 	close() error
 }
 
@@ -27,15 +27,15 @@ func newSystem(w waiter) *System { return &System{base: time.Now(), waits: w} }
 // Now is the monotonic time since the clock was made.
 func (s *System) Now() time.Duration { return time.Since(s.base) }
 
-// Wall returns the time of day, without the monotonic reading that time.Now adds: differences of
-// two are then the same as those of recorded times.
+// Wall returns the time of day, without the monotonic reading that time.Now adds: differences are
+// then the same as between recorded times.
 func (s *System) Wall() time.Time { return time.Now().Round(0) }
 
 // WaitUntil returns at the monotonic time at, never before it, or earlier with
 // the error of ctx. A time already past returns at once.
 //
-// It is exact to about 0.1 ms on Linux and to about 1 ms elsewhere; both are the
-// median of an idle machine.
+// It is exact to about 0.1 ms on Linux and to about 1 ms elsewhere; both are medians on an idle
+// machine.
 func (s *System) WaitUntil(ctx context.Context, at time.Duration) error {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -49,7 +49,7 @@ func (s *System) WaitUntil(ctx context.Context, at time.Duration) error {
 	}
 }
 
-// Close releases the timers of the clock. Later waits work, less exactly.
+// Close releases the timers of the clock. Later waits still work, but less exactly.
 func (s *System) Close() error { return s.waits.close() }
 
 // timers waits with the timers of the runtime: on every system, to about 1 ms.

@@ -14,7 +14,7 @@ type Virtual struct {
 }
 
 // virtualWall is the first time of day of every virtual clock, so that results that depend on it
-// repeat.
+// are the same in each run.
 var virtualWall = time.Date(2001, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // NewVirtual returns a clock at time 0.
@@ -37,7 +37,7 @@ func (v *Virtual) Set(at time.Duration) {
 	v.now = max(v.now, at)
 }
 
-// Advance moves the clock on by d, which must not be negative.
+// Advance moves the clock forward by d, which must not be negative.
 func (v *Virtual) Advance(d time.Duration) {
 	if d < 0 {
 		panic("clock: a virtual clock cannot go back")

@@ -1,6 +1,7 @@
 // Package connlimit bounds the connections of an HTTP listener, in total and for each site (a
-// household or a machine). At the limit, a new connection replaces an idle one of the site with the
-// most connections, or a busy one if that site has clearly more busy connections than the others.
+// household or a machine). At the limit, a new connection replaces an idle connection of the site
+// with the most connections, or a busy connection of a site with clearly more busy connections than
+// all others.
 //
 // The flow:
 //

@@ -11,25 +11,25 @@ import (
 )
 
 // Pool is a listener with a bounded number of open connections. When it is full it closes an open
-// connection for a new one, so that no site keeps others out by holding connections.
+// connection for a new one, so that no site can keep out others by keeping connections open.
 type Pool struct {
 	net.Listener
 	cfg Config
 
 	mu sync.Mutex
-	// lists of *Conn, longest in their state first; under mu
+	// lists of *Conn, the connection with the longest time in its state first; under mu
 	quiet list.List            // without a request being answered
 	busy  list.List            // with a request being answered
-	sites map[netip.Prefix]int // number of connections of each; under mu
+	sites map[netip.Prefix]int // number of connections of each site; under mu
 }
 
 // Config holds the bounds of a Pool.
 type Config struct {
 	Max     int
-	PerSite int    // of one site; 0 is Max
-	Evicted func() // counts the connections that were closed or refused for lack of room
-	// Proxy reports whether connections of an address are a proxy's. They have no site until
-	// [Conn.SetSite] sets it. nil: no address is a proxy's.
+	PerSite int    // connections of one site; 0: Max
+	Evicted func() // counts the connections that were closed or refused because the pool was full
+	// Proxy reports whether an address is the address of a proxy. Connections of a proxy have no
+	// site until [Conn.SetSite] sets it. nil: there are no proxies.
 	Proxy func(net.Addr) bool
 	// Allow is called for each new connection, with the mutex held, and reports whether to accept
 	// it. nil: all are accepted.
@@ -52,8 +52,8 @@ func New(ln net.Listener, cfg Config) *Pool {
 	return &Pool{Listener: ln, cfg: cfg, sites: make(map[netip.Prefix]int)}
 }
 
-// Accept returns the next connection that the pool admits. When the pool is full, it closes another
-// connection for the new one, or the new one.
+// Accept returns the next connection that the pool admits. If the pool is full, it closes another
+// connection, or the new one.
 func (p *Pool) Accept() (net.Conn, error) {
 	for {
 		c, err := p.Listener.Accept()
@@ -63,7 +63,7 @@ func (p *Pool) Accept() (net.Conn, error) {
 		if own := p.admit(c); own != nil {
 			return own, nil
 		}
-		_ = c.Close() // Without an answer.
+		_ = c.Close() // It gets no answer.
 	}
 }
 
@@ -76,7 +76,7 @@ func (p *Pool) admit(c net.Conn) net.Conn {
 	}
 	gone, ok := p.enter(own)
 	if gone != nil {
-		_ = gone.Conn.Close() // It has no request, or reads too slowly.
+		_ = gone.Conn.Close() // The closed connection has no request, or reads too slowly.
 	}
 	if !ok {
 		return nil
@@ -104,11 +104,12 @@ func (p *Pool) enter(own *Conn) (gone *Conn, ok bool) {
 	return gone, true
 }
 
-// victimLocked returns the connection to close for a new one of the site newcomer, or nil. It is
-// the oldest quiet connection of the largest site that has one, by its number of connections, the
-// new one counted; or nil if newcomer already has more than that site. But if a site with busy
-// connections, such as with unread answers, has at least two more than both, it is the oldest busy
-// one of that site. If newcomer has PerSite connections, it is newcomer's oldest quiet one.
+// victimLocked returns the connection to close for a new connection of the site newcomer, or nil.
+// Usually it is the oldest quiet connection of the site with the most connections, including the
+// new one, among the sites with a quiet connection; or nil if newcomer already has more connections
+// than that site. If a site with busy connections, for example with unread answers, has at least
+// two more connections than both, it is the oldest busy connection of that site. If newcomer has
+// PerSite connections, it is the oldest quiet connection of newcomer.
 func (p *Pool) victimLocked(newcomer netip.Prefix) *Conn {
 	own := p.sites[newcomer]
 	if p.fullLocked(newcomer) {
@@ -132,9 +133,9 @@ func (p *Pool) fullLocked(site netip.Prefix) bool {
 	return p.cfg.PerSite > 0 && p.sites[site] >= p.cfg.PerSite
 }
 
-// largestLocked returns, of the connections in a list for which among is true, the oldest one of
-// the site with the most connections in the pool, the new one counted, and that number; nil and -1
-// if there is none.
+// largestLocked considers the connections in a list for which among is true. It returns the oldest
+// connection of the site with the most connections in the pool, including the new one, and that
+// number, or nil and -1 if there is none.
 func (p *Pool) largestLocked(in *list.List, newcomer netip.Prefix, among func(*Conn) bool) (oldest *Conn, most int) {
 	most = -1
 	for e := in.Front(); e != nil; e = e.Next() {
@@ -174,8 +175,8 @@ func (c *Conn) detachLocked() bool {
 	return true
 }
 
-// Detach removes the connection from the pool, which does not bound it any more. It reports false
-// if the pool has closed the connection meanwhile.
+// Detach removes the connection from the pool, which no longer bounds it. It reports false if the
+// pool has closed the connection meanwhile.
 func (c *Conn) Detach() bool {
 	c.pool.mu.Lock()
 	defer c.pool.mu.Unlock()
@@ -188,8 +189,8 @@ func (c *Conn) Close() error {
 	return c.Conn.Close()
 }
 
-// SetSite sets the site of a proxy's connection to that of the client's address. It reports false
-// if that site has PerSite connections.
+// SetSite sets the site of a proxy's connection to the site of the client's address. It reports
+// false if that site has PerSite connections.
 func (c *Conn) SetSite(to net.Addr) bool {
 	c.pool.mu.Lock()
 	defer c.pool.mu.Unlock()

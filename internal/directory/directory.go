@@ -37,8 +37,8 @@ type Directory[R any] struct {
 
 	mu     sync.Mutex
 	names  map[string]*Reservation[R]
-	codes  map[string]*Reservation[R] // those with a code, by their code
-	count  uint64                     // names ever reserved: it numbers them
+	codes  map[string]*Reservation[R] // reservations with a code, by their code
+	count  uint64                     // number of names reserved so far, which numbers them
 	list   []R                        // result of All; nil after a change
 	closed bool
 }
@@ -47,9 +47,9 @@ type Directory[R any] struct {
 type Reservation[R any] struct {
 	dir    *Directory[R]
 	name   string
-	code   string        // its second name; empty is none
+	code   string        // second name; empty: none
 	number uint64        // names are numbered in the order of opening
-	filled chan struct{} // closed once the room is open or given up
+	filled chan struct{} // closed once the room is open or canceled
 	open   bool          // the room is open; written before filled is closed
 	room   R
 }
@@ -62,7 +62,7 @@ func New[R any](most int) *Directory[R] {
 }
 
 // Reserve takes a name for a room that is about to be filled, and a code as its second name, unless
-// that is empty. Fill or Cancel must follow.
+// the code is empty. Fill or Cancel must follow.
 func (d *Directory[R]) Reserve(name, code string) (*Reservation[R], error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -118,8 +118,7 @@ func (d *Directory[R]) removeLocked(name string) {
 	d.signalEndLocked()
 }
 
-// signalEndLocked closes ended if no room is open any more, and opened if no name is taken, after
-// Close.
+// signalEndLocked, after Close, closes ended if no room is open, and opened if no name is taken.
 func (d *Directory[R]) signalEndLocked() {
 	if !d.closed {
 		return
@@ -161,15 +160,15 @@ func (d *Directory[R]) FindCode(ctx context.Context, code string) (room R, ok bo
 	return p.await(ctx)
 }
 
-// await waits until the room of a reservation is open or given up, or ctx ends, and returns the
-// open room. ok is false without one, and for a nil reservation.
+// await waits until the room of a reservation is open or canceled, or ctx ends, and returns the
+// open room. ok is false if there is no open room, and for a nil reservation.
 func (p *Reservation[R]) await(ctx context.Context) (room R, ok bool) {
 	if p == nil {
 		return room, false
 	}
 	select {
 	case <-p.filled:
-		return p.room, p.open // Also if ctx has ended.
+		return p.room, p.open // This also applies if ctx has ended.
 	default:
 	}
 	select {
@@ -212,7 +211,7 @@ func (d *Directory[R]) All() []R {
 	return d.list
 }
 
-// Len returns how many names are taken.
+// Len returns the number of taken names.
 func (d *Directory[R]) Len() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -227,8 +226,7 @@ func (d *Directory[R]) Close() {
 	d.signalEndLocked()
 }
 
-// Wait returns once no room is open any more, after Close. A room that is being filled may still
-// open.
+// Wait returns, after Close, when no room is open. A room that is being filled may still open.
 func (d *Directory[R]) Wait() { <-d.ended }
 
 // Opened returns a channel that is closed once, after Close, no room is open or being filled.

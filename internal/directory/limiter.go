@@ -6,7 +6,7 @@ import (
 )
 
 // The limit on rooms that clients make the game open, and on tickets that are invalid: a site (a
-// household or a machine) may use RoomBurst of them at once, and then one more in each
+// household or a machine) may open or show RoomBurst of them at once, and then one more in each
 // RoomInterval.
 const (
 	RoomBurst    = 32
@@ -15,14 +15,14 @@ const (
 	MaxSites = 4096
 )
 
-// SiteLimiter stores how much of the limit sites have used. Any goroutine may use it.
+// SiteLimiter stores the part of the limit that sites have used. Any goroutine may use it.
 type SiteLimiter[S comparable] struct {
 	mu     sync.Mutex
 	fullAt map[S]time.Duration // time at which the site has its full burst again
 }
 
-// Allow charges a site for opening one room or showing one invalid ticket. It reports false,
-// without a charge, if the site has reached the limit.
+// Allow counts one opened room or one invalid ticket of a site. If the site has reached the limit,
+// it counts nothing and reports false.
 func (l *SiteLimiter[S]) Allow(site S, now time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -40,7 +40,7 @@ func (l *SiteLimiter[S]) Allow(site S, now time.Duration) bool {
 	return true
 }
 
-// Refund takes back the last charge of a site.
+// Refund takes back the last count of a site.
 func (l *SiteLimiter[S]) Refund(site S) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,9 +12,9 @@ import (
 // entry with at most this delay.
 const ListInterval = 50 * time.Millisecond
 
-// Listing holds the entries that rooms post about themselves: by the numbers of the rooms, and
-// immutable once posted. Readers get a list of all entries at one moment, built at most once in
-// each ListInterval, so that a read costs no room any time. Any goroutine may use it.
+// Listing holds the entries that rooms post about themselves, by the numbers of the rooms. Posted
+// entries are immutable. Readers get a list of all entries at one moment. The list is built at most
+// once in each ListInterval, and a read takes no time of a room. Any goroutine may use it.
 type Listing[E any] struct {
 	list atomic.Pointer[[]Item[E]] // in the order of the numbers; a list is immutable
 
@@ -60,8 +60,9 @@ func (l *Listing[E]) Set(number uint64, e *E) {
 	}
 }
 
-// List returns the entries, sorted by the numbers of their rooms. It builds the list again only if
-// an entry has changed and the last list is at least ListInterval old; else it returns that list.
+// List returns the entries, sorted by the numbers of their rooms. It builds a new list only if an
+// entry has changed and the last list is at least ListInterval old; otherwise it returns the last
+// list.
 func (l *Listing[E]) List(now time.Duration) []Item[E] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,7 +74,7 @@ func (l *Listing[E]) List(now time.Duration) []Item[E] {
 	return *l.list.Load()
 }
 
-// nextLocked builds a list from the one before and the changes.
+// nextLocked builds a list from the previous list and the changes.
 func (l *Listing[E]) nextLocked(was []Item[E]) []Item[E] {
 	next := append(make([]Item[E], 0, len(was)+len(l.changed)), was...)
 	var added []Item[E]
@@ -99,8 +100,8 @@ func (l *Listing[E]) nextLocked(was []Item[E]) []Item[E] {
 }
 
 // Watch registers notify. Notify calls it with two lists, if they differ: the last list that notify
-// has accepted, at first an empty one, and the newest. If notify returns false, it has not accepted
-// the newest list and is called again later.
+// has accepted, which is empty at first, and the newest list. If notify returns false, it has not
+// accepted the newest list, and is called again later.
 func (l *Listing[E]) Watch(notify func(was, is []Item[E]) bool) *Watch[E] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -119,8 +120,7 @@ func (l *Listing[E]) Unwatch(w *Watch[E]) {
 	l.watched.Store(len(l.watches) > 0)
 }
 
-// Changed returns a channel that is ready to receive from after a change: Notify is then to be
-// called.
+// Changed returns a channel that is ready to receive after a change. Then call Notify.
 func (l *Listing[E]) Changed() <-chan struct{} { return l.signal }
 
 // Wake makes Changed ready.
@@ -131,8 +131,8 @@ func (l *Listing[E]) Wake() {
 	}
 }
 
-// Notify reports changes to all watchers. It returns false if some could not be reported: because
-// the last report is too recent, or because a watcher was not ready.
+// Notify reports changes to all watchers. It returns false if some changes could not be reported,
+// because the last report is too recent, or because a watcher was not ready.
 func (l *Listing[E]) Notify(now time.Duration) (all bool) {
 	l.notifying.Lock()
 	defer l.notifying.Unlock()
@@ -157,7 +157,8 @@ func (l *Listing[E]) Notify(now time.Duration) (all bool) {
 	return all
 }
 
-// same reports whether a and b are the same list in memory, or both empty: lists are immutable.
+// same reports whether a and b are the same list in memory, or both empty. This suffices because
+// lists are immutable.
 func same[E any](a, b []Item[E]) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

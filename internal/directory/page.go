@@ -19,7 +19,7 @@ type Row struct {
 	Clients int     `json:"clients"` // clients that have joined
 	Seats   int     `json:"seats"`   // seats taken by these and by clients being admitted
 	Max     int     `json:"max"`
-	Locked  bool    `json:"locked"` // no newcomer is admitted without a ticket
+	Locked  bool    `json:"locked"` // no new client is admitted without a ticket
 	Rate    float64 `json:"rate_hz"`
 	// Figures of the ticks since the room was opened. The percentiles are rounded up by a fifth at
 	// most.
@@ -44,7 +44,7 @@ type Page struct {
 	Rooms  []Row `json:"rooms"`
 	Total  int   `json:"total"` // matching rooms, on all pages
 	Offset int   `json:"offset"`
-	// Next is the offset of the next page, 0 after the last.
+	// Next is the offset of the next page, or 0 on the last page.
 	Next int `json:"next"`
 }
 

@@ -27,7 +27,7 @@ func (x *Index) Thing(id int) (Cell, bool) { return x.things.at(id) }
 // index.
 func (x *Index) Eye(id int) (Cell, bool) { return x.eyes.at(id) }
 
-// AddThing adds a thing. Settle reports no pair because of that: see Seen.
+// AddThing adds a thing. Settle does not report its pairs: see Seen.
 func (x *Index) AddThing(id int, at Cell) { x.things.put(id, at) }
 
 // MoveThing moves a thing that is in the index, at most once between two calls of Settle.
@@ -38,11 +38,11 @@ func (x *Index) MoveThing(id int, to Cell) {
 	}
 }
 
-// RemoveThing removes a thing, which must not have been moved since the last Settle. Settle reports
-// no pair because of that.
+// RemoveThing removes a thing, which must not have been moved since the last Settle. Settle does
+// not report its pairs.
 func (x *Index) RemoveThing(id int) { x.things.remove(id) }
 
-// MoveEye makes the next Settle move an eye to a cell, or remove it if is is false. It may be
+// MoveEye makes the next Settle move an eye to a cell or, if is is false, remove the eye. It may be
 // called at most once for an eye between two calls of Settle.
 func (x *Index) MoveEye(id int, to Cell, is bool) {
 	from, was := x.eyes.at(id)
@@ -59,8 +59,8 @@ func (x *Index) Settle(suspect func(thing, eye int)) {
 		x.suspected++
 		suspect(thing, eye)
 	}
-	// First the moved things with the eyes at their old cells, then the moved eyes with the things
-	// at their new cells.
+	// First visit the moved things with the eyes at their old cells, then the moved eyes with the
+	// things at their new cells.
 	for _, m := range x.movedThings {
 		m.to, m.is = x.things.at(int(m.id))
 		x.walk(&x.eyes, &m, func(eye int) { report(int(m.id), eye) })
@@ -77,8 +77,8 @@ func (x *Index) Settle(suspect func(thing, eye int)) {
 	x.movedEyes = x.movedEyes[:0]
 }
 
-// Seen calls suspect for each pair of the thing, which may be new, and an eye whose zone to it is
-// Inside as of the last Settle.
+// Seen calls suspect for each pair of the thing, which may be new, and an eye to which it was
+// Inside at the last Settle.
 func (x *Index) Seen(id int, suspect func(thing, eye int)) {
 	at, ok := x.things.at(id)
 	if !ok {

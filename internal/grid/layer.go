@@ -21,13 +21,13 @@ type cell struct {
 	at    Cell
 	next  int32 // 1 + the next cell of the bucket
 	first int32 // 1 + its first thing
-	order int32 // its index in used
+	order int32 // index of the cell in used
 }
 
 // thing is an element in the list of a cell.
 type thing struct {
-	cell       int32 // 1 + the cell, 0 = none
-	next, prev int32 // 1 + the thing
+	cell       int32 // 1 + the cell; 0: none
+	next, prev int32 // 1 + the thing; 0: none
 }
 
 // at returns the cell of a thing. It reports false if the thing is in no cell.
@@ -138,7 +138,7 @@ func (l *layer) grow() {
 }
 
 // around visits the cells with things in the box around a cell, either by a lookup of each cell or
-// by a scan of all used cells, whichever is cheaper. visit receives 1 + the first thing.
+// by a scan of all used cells, whichever is cheaper. visit gets 1 + the first thing of the cell.
 func (l *layer) around(c Cell, reach int32, visit func(at Cell, first int32)) {
 	low := Cell{max(c.X-reach, l.low.X), max(c.Y-reach, l.low.Y), max(c.Z-reach, l.low.Z)}
 	high := Cell{min(c.X+reach, l.high.X), min(c.Y+reach, l.high.Y), min(c.Z+reach, l.high.Z)}

@@ -8,8 +8,8 @@ import (
 // Cell is a cube of space, by its integer coordinates.
 type Cell struct{ X, Y, Z int32 }
 
-// The outermost cells hold all points further out, and those with invalid coordinates. 21 bits per
-// direction pack a cell into one word.
+// The outermost cells hold all points further out, and all points with invalid coordinates. 21 bits
+// per direction pack a cell into one word.
 const (
 	lastCell  = 1<<20 - 1
 	firstCell = -lastCell
@@ -22,9 +22,9 @@ const MaxReach = 16
 // Shape is the size of cells and the range of sight.
 type Shape struct {
 	size float64
-	// squares of gaps, in cells: a pair is Inside up to inside, and Outside beyond again
+	// squares of gaps, in cells: a pair is Inside up to inside, and Outside above again
 	inside, again float64
-	// the largest difference of a coordinate, in cells, of pairs that are Inside (near), and of
+	// the largest difference of a coordinate, in cells, for pairs that are Inside (near), and for
 	// pairs that are not Outside (reach)
 	near, reach int32
 }

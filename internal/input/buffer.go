@@ -6,7 +6,7 @@ type Counts struct {
 	Missed    uint64 // steps that ran without their input
 	Late      uint64 // inputs that arrived after their step had run
 	Duplicate uint64 // packets without a new input
-	Ahead     uint64 // for steps too far ahead
+	Ahead     uint64 // inputs for steps that are too far ahead
 	Malformed uint64 // packets that could not be read completely
 }
 
@@ -23,11 +23,11 @@ func (c *Counts) Add(o Counts) {
 // Buffer stores the inputs of one client that wait for their steps, and late inputs until the next
 // step runs.
 type Buffer struct {
-	slots      []waiting // by step; step 0 is none
-	last       waiting   // the last one that ran; step 0 before the first
-	missed     int       // consecutive steps that have run without a newer input since
+	slots      []waiting // by step; step 0: no input
+	last       waiting   // the input that ran last; step 0 before the first input
+	missed     int       // consecutive steps that have run without a newer input
 	newest     uint64    // newest step with an input; 0 before the first
-	late       uint64    // the oldest step with a late input that has not run; 0 is none
+	late       uint64    // the oldest step with a late input that has not run; 0: none
 	generation uint8
 	turned     uint64 // the last step before it began
 	counts     Counts
@@ -46,7 +46,7 @@ type waiting struct {
 
 func (w *waiting) bytes() []byte { return w.message[:w.size] }
 
-// NewBuffer returns a buffer for the inputs of this many steps: see [Window].
+// NewBuffer returns a buffer for the inputs of the given number of steps: see [Window].
 func NewBuffer(window int) *Buffer { return &Buffer{slots: make([]waiting, window)} }
 
 func (b *Buffer) window() uint64 { return uint64(len(b.slots)) }
@@ -73,7 +73,7 @@ func (b *Buffer) Take(r *Reader, packet []byte, done uint64) (counts Counts, fre
 		v, view, ok := r.Read()
 		switch {
 		case !ok:
-			continue // There is no next one.
+			continue // There is no next input.
 		case step > done+b.window():
 			counts.Ahead++
 			continue
@@ -100,8 +100,8 @@ func (b *Buffer) Take(r *Reader, packet []byte, done uint64) (counts Counts, fre
 }
 
 // follow handles the generation of a packet, see Ring.SetBack. A generation other than the current
-// one is newer, and waiting inputs of the older one are discarded: the client makes new ones for
-// their steps. Only the generation just before the current one is older, while its packets may
+// generation is newer: waiting inputs of the current generation are discarded, because the client
+// makes new inputs for their steps. The exception is the previous generation, while its packets may
 // still be in flight: then follow reports false.
 func (b *Buffer) follow(generation uint8, done uint64) bool {
 	by := (generation - b.generation) % generations
@@ -120,26 +120,26 @@ func (b *Buffer) follow(generation uint8, done uint64) bool {
 	return true
 }
 
-// has reports whether the input of a step has arrived, or its step is too old to tell.
+// has reports whether the input of a step has arrived, or if its step is too old to know.
 func (b *Buffer) has(step uint64) bool {
 	return step <= b.newest && (b.newest-step >= b.window() || b.slot(step).step == step)
 }
 
 // Due is the input of a client for a step.
 type Due struct {
-	// Message is the input: that of the step (Own), or a late one that has not run yet (Missed is
-	// 0), or the last one that ran.
+	// Message is the input: the input of the step (Own), or a late input that has not run yet
+	// (Missed is 0), or the input that ran last.
 	Message []byte
 	Own     bool
-	Missed  int // consecutive steps without a newer input, this one included
+	Missed  int // consecutive steps without a newer input, including this step
 	// Late are the inputs that arrived too late for their steps and have not run, except Message,
 	// oldest first.
 	Late [][]byte
 }
 
-// Next returns the input for a step that is about to run. If it has not arrived, the newest late
-// input runs in its place, once; without a late input the last input runs again. It reports false
-// before the first input. The contents of d are valid until the next call of Take.
+// Next returns the input for a step that is about to run. If the input of the step has not arrived,
+// the newest late input runs in its place, once; without a late input the last input runs again. It
+// reports false before the first input. The contents of d are valid until the next call of Take.
 func (b *Buffer) Next(step uint64, d *Due) bool {
 	late := b.takeLate(step, d)
 	s := b.slot(step)
@@ -186,11 +186,11 @@ func (b *Buffer) takeLate(step uint64, d *Due) (newest *waiting) {
 }
 
 // View returns the view of the client when it made the last input that Next returned, and the
-// number of consecutive steps without a newer one.
+// number of consecutive steps without a newer input.
 func (b *Buffer) View() (v View, missed int) { return b.last.view, b.missed }
 
-// Forget drops all state but the counts: the inputs belong to a client program that has left, and
-// the next program starts with its own first input.
+// Forget drops all state except the counts, because the inputs belong to a client program that has
+// left, and the next program starts with its own first input.
 func (b *Buffer) Forget() {
 	clear(b.slots)
 	*b = Buffer{slots: b.slots, counts: b.counts, older: b.counts.Missed}
@@ -211,8 +211,8 @@ func (b *Buffer) Still(done uint64, none []byte) bool {
 	return b.late == 0
 }
 
-// Status returns the newest step with an input, and which of the 16 before it have one: bit n is
-// for step newest - 1 - n. It reports false before the first.
+// Status returns the newest step with an input, and a bit for each of the 16 steps before it: bit n
+// is set if step newest - 1 - n has an input. It reports false before the first input.
 func (b *Buffer) Status() (newest uint64, before uint16, ok bool) {
 	for i := range uint64(16) {
 		if step := b.newest - 1 - i; b.newest > i+1 && b.slot(step).step == step {

@@ -22,24 +22,23 @@
 //	       | 1 0                 none
 //	       | 1 1 len(zigzag(step - from)) len(to - from) alpha:6
 //
-// The step is that of the newest input, in its lowest 16 bits. A protobuf message has no delta: it
-// is written whole, after len(bytes), or as one bit if it equals the newer one.
+// step is the lowest 16 bits of the step of the newest input. A protobuf message has no delta: it
+// is written whole, after len(bytes), or as one bit if it is equal to the newer message.
 //
 // A view after an existing view is written by its place on the line of snapshots: From, From +
-// span, From + 2 span …, with 64 places between two of them. The first bit 0 is followed by
-// rice(zigzag(a - b), 0): a is its distance in places before the view of the newer input, and b is
-// the a of that one; 64 for the first.
+// span, From + 2 span …, with 64 places between two snapshots. The first bit 0 is followed by
+// rice(zigzag(a - b), 0): a is the number of places by which the view is before the view of the
+// newer input, and b is the a of the newer input; 64 for the first view.
 package input
 
 // Limits of the input stream. Those that depend on the rate of fixed steps are in window.go.
 const (
-	// MaxSize is the maximal size of an input in bytes, so that LeastRepeats of them fit a
-	// datagram.
+	// MaxSize is the maximal size of an input in bytes, so that LeastRepeats inputs fit a datagram.
 	MaxSize = 48
 	// MaxPacket is the maximal size of a packet in bytes.
 	MaxPacket = 900
-	// MaxMemory is the maximal memory of a Buffer for a window of 128 steps, which is that of 60
-	// Hz, for inputs of any type, and MostMemory for MostWindow.
+	// MaxMemory is the maximal memory of a Buffer for inputs of any type and a window of 128 steps,
+	// the window at 60 Hz. MostMemory is the same for MostWindow.
 	MaxMemory  = 12 << 10
 	MostMemory = 184 << 10
 )

@@ -19,8 +19,8 @@ type Form struct {
 	zero         codec.Values
 }
 
-// NewForm makes the form of a plain struct, or without a plan that of protobuf messages, which are
-// read only if check accepts them.
+// NewForm makes the form of a plain struct or, if plan is nil, of protobuf messages, which are read
+// only if check accepts them.
 func NewForm(plan *codec.Plan, check func([]byte) error) *Form {
 	f := &Form{plan: plan, check: check, blobs: 1}
 	if plan == nil {
@@ -35,7 +35,7 @@ func NewForm(plan *codec.Plan, check func([]byte) error) *Form {
 	return f
 }
 
-// values allocates one input. After its words there is one more, which codec's deltas require.
+// values allocates one input. It has one additional word at the end, which codec's deltas require.
 func (f *Form) values() codec.Values {
 	return codec.Values{Words: make([]uint64, f.words+1), Blobs: make([][]byte, f.blobs)}
 }
@@ -54,8 +54,8 @@ func (f *Form) alias(to, from *codec.Values) {
 	copy(to.Blobs, from.Blobs)
 }
 
-// trend returns the trend by which the next older input of a packet is predicted: newer is the
-// input one after the base in time, nil without one.
+// trend returns the trend by which the next older input of a packet is predicted: newer is the next
+// newer input after the base, or nil if there is none.
 func trend(newer *codec.Values) codec.Trend {
 	if newer == nil {
 		return codec.Trend{}
@@ -78,7 +78,7 @@ func (f *Form) put(w *wire.BitWriter, v, base, newer *codec.Values) {
 }
 
 // take reads the output of put into v, which contains the base. New blobs alias scratch, which is
-// returned longer.
+// returned with their bytes appended.
 func (f *Form) take(r *wire.BitReader, v, newer *codec.Values, scratch []byte) []byte {
 	if f.plan != nil {
 		scratch = f.plan.TakeDelta(r, v, trend(newer), scratch)

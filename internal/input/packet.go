@@ -9,8 +9,8 @@ const (
 	stepBits       = 16
 	olderBits      = 8
 	generationBits = 2
-	// generations is the number of different generations: the number of a generation is modulo
-	// this.
+	// generations is the number of different generations: generation numbers are modulo this
+	// number.
 	generations = 1 << generationBits
 )
 
@@ -28,23 +28,23 @@ type Reader struct {
 	form *Form
 	most int // inputs in a packet
 	bits wire.BitReader
-	left int // inputs
+	left int // remaining inputs
 	read int
 	gaps bool
 	step uint64
 	turn uint8 // the generation
 	line viewLine
-	// The last input read, the one before it, and space for the next.
+	// The input read last, the input before it, and space for the next input.
 	now, newer, spare codec.Values
 	scratch, encoded  []byte
 }
 
-// NewReader returns a reader of packets in this form, of at most repeats inputs.
+// NewReader returns a reader of packets in this form, with at most repeats inputs.
 func NewReader(f *Form, repeats int) *Reader {
 	return &Reader{form: f, most: repeats, now: f.values(), newer: f.values(), spare: f.values()}
 }
 
-// Begin starts a packet of a sender that is about at the step near.
+// Begin starts to read a packet; near is the approximate step of its sender.
 func (r *Reader) Begin(packet []byte, near uint64) {
 	r.bits = wire.NewBitReader(packet, 0)
 	r.step = widen(near, r.bits.Take(stepBits))
@@ -114,7 +114,7 @@ func (r *Reader) back() {
 	r.step -= 1 + gap
 }
 
-// Err returns why the packet could not be read completely, or nil.
+// Err returns the reason why the packet could not be read completely, or nil.
 func (r *Reader) Err() error { return r.bits.Err() }
 
 // writer writes packets.
@@ -139,7 +139,7 @@ func (w *writer) append(dst []byte, limit int, generation uint8, list []*item) [
 	gaps := newest-list[n-1].step != uint64(n-1)
 	w.bits.Reset(dst)
 	w.bits.Put(newest&(1<<stepBits-1), stepBits)
-	w.bits.Put(0, olderBits) // filled in below
+	w.bits.Put(0, olderBits) // set below
 	w.bits.Bit(gaps)
 	w.bits.Put(uint64(generation), generationBits)
 	line := viewLine{advance: places}

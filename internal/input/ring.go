@@ -7,27 +7,27 @@ import (
 )
 
 // Ring stores the newest inputs that a client has made, by their steps, so that an input can be
-// sent again. It has room for two windows: for the inputs that a server may store, and for those
+// sent again. It has room for two windows: for the inputs that a server may store, and for inputs
 // that have run but are not acknowledged yet.
 type Ring struct {
 	form       *Form
 	slots      []made
-	newest     uint64 // step; 0 before the first
-	done       uint64 // the server has run the steps up to this one
+	newest     uint64 // newest step with an input; 0 before the first
+	done       uint64 // the server has run the steps up to done
 	sent       uint64 // the newest step of the last packet
 	generation uint8
 	w          writer
 	list       []*item // scratch, as long as a packet may be
 }
 
-// made is a slot of a Ring: an input, with came set if the server is known to have it. Step 0 means
-// that the slot is free.
+// made is a slot of a Ring with an input. came is set if the server has confirmed the input. Step 0
+// means that the slot is free.
 type made struct {
 	item
 	came bool
 }
 
-// NewRing returns an empty ring for fixed steps of a length.
+// NewRing returns an empty ring for fixed steps with the length step.
 func NewRing(f *Form, step time.Duration) *Ring {
 	r := &Ring{form: f, slots: make([]made, 2*Window(step)), w: writer{form: f}, list: make([]*item, Repeats(step))}
 	for i := range r.slots {
@@ -38,12 +38,12 @@ func NewRing(f *Form, step time.Duration) *Ring {
 
 func (r *Ring) slot(step uint64) *made { return &r.slots[step%uint64(len(r.slots))] }
 
-// Wants reports whether the input of a step is needed: none was made for the step or a later one.
-// It does not depend on the server's steps, because a sleeping room sends no status.
+// Wants reports whether the input of a step is needed, because no input was made for the step or a
+// later step. It does not depend on the server's steps, because a sleeping room sends no status.
 func (r *Ring) Wants(step uint64) bool { return step > r.newest }
 
-// Add assigns a slot to the input of a step that the ring wants, and returns its values. They are
-// those of an older input: the caller overwrites all of them.
+// Add assigns a slot to the input of a step that the ring wants, and returns its values. They
+// contain an older input, so the caller must overwrite all of them.
 func (r *Ring) Add(step uint64, view View) *codec.Values {
 	s := r.slot(step)
 	s.step, s.view, s.came = step, view.rounded(), false
@@ -51,8 +51,8 @@ func (r *Ring) Add(step uint64, view View) *codec.Values {
 	return &s.v
 }
 
-// SetBack discards the inputs of steps after this one and begins another generation: the server has
-// left out the time in which they were to run, and accepts new ones for these steps.
+// SetBack discards the inputs of later steps and begins another generation, because the server has
+// skipped the time in which they had to run, and accepts new inputs for these steps.
 func (r *Ring) SetBack(step uint64) {
 	r.generation = (r.generation + 1) % generations
 	r.newest, r.sent = min(r.newest, step), min(r.sent, step)
@@ -65,7 +65,7 @@ func (r *Ring) SetBack(step uint64) {
 	}
 }
 
-// Newest returns the step of the newest input, 0 before the first.
+// Newest returns the step of the newest input, or 0 before the first input.
 func (r *Ring) Newest() uint64 { return r.newest }
 
 // At returns the input of a step, while it is stored.
@@ -104,8 +104,8 @@ func (r *Ring) confirm(step uint64) {
 func (r *Ring) Done(step uint64) { r.done = max(r.done, step) }
 
 // AppendPacket appends a packet of at most limit bytes: the newest input, and earlier ones back to
-// the oldest that the server may lack. Each is sent at least once, even if its step has run,
-// because late inputs run too. Without inputs it appends no bytes.
+// the oldest that the server may lack. Each input is sent at least once, even if its step has run,
+// because late inputs run too. If there are no inputs, it appends no bytes.
 func (r *Ring) AppendPacket(dst []byte, limit int) []byte {
 	n, open := 0, 0
 	for step := r.newest; step > min(r.done, r.sent) && n < len(r.list) && r.newest-step < uint64(len(r.slots)); step-- {

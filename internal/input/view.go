@@ -6,8 +6,8 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// View is a client's view when it made an input: the state between two snapshots, a part Alpha of
-// the way from tick From to tick To. The zero View is none.
+// View is a client's view when it made an input: the state at the part Alpha of the way from the
+// snapshot of tick From to the snapshot of tick To. The zero View means no view.
 type View struct {
 	From, To uint64
 	Alpha    float32 // from 0 to below 1, in steps of 1/64
@@ -15,13 +15,13 @@ type View struct {
 
 const (
 	alphaBits = 6
-	places    = 1 << alphaBits // between two snapshots
-	// maxView limits the ticks of a view, far above those that a room reaches, and maxSpan the
-	// ticks between the two: so that sums do not overflow.
+	places    = 1 << alphaBits // number of places between two snapshots
+	// maxView limits the ticks of a view, far above the ticks that a room reaches. maxSpan limits
+	// the ticks between From and To. With these limits sums do not overflow.
 	maxView = 1 << 60
 	maxSpan = 1 << 16
-	// maxAdvance limits the distance between the views of two inputs, in places: 64 of them are the
-	// way between two snapshots.
+	// maxAdvance limits the distance between the views of two inputs, in places: there are 64
+	// places between two snapshots.
 	maxAdvance = 1 << 20
 )
 
@@ -45,14 +45,13 @@ func (v View) rounded() View {
 func (v View) place() int64 { return int64(v.Alpha * places) }
 
 // viewLine holds the view of the newer input, and advance, the number of places by which that view
-// is before the one of the input after it. Both predict the view of the next older input.
+// is before the view of the next newer input. Both predict the view of the next older input.
 type viewLine struct {
 	newer   View
 	advance int64
 }
 
-// before returns the view at a distance before the newer one, in places, and false if there is
-// none.
+// before returns the view that is advance places before the newer view, or false if there is none.
 func (l *viewLine) before(advance int64) (View, bool) {
 	span := int64(l.newer.To - l.newer.From)
 	place := l.newer.place() - advance
@@ -64,7 +63,7 @@ func (l *viewLine) before(advance int64) (View, bool) {
 }
 
 // distance returns the number of places by which v is before the newer view, and reports whether
-// the two are on one line: their From and To differ by whole spans.
+// the two are on the same line: their From and To differ by whole spans.
 func (l *viewLine) distance(v View) (advance int64, ok bool) {
 	span := l.newer.To - l.newer.From
 	if span == 0 || v.To-v.From != span {
@@ -113,7 +112,7 @@ func (l *viewLine) take(r *wire.BitReader, step uint64) View {
 			v = View{}
 		}
 	case !absolute && l.newer != View{}:
-		// If the sum overflows it is still out of range, because l.advance is small.
+		// If the sum overflows, the result is still out of range, because l.advance is small.
 		advance := l.advance + wire.Unzigzag(r.Rice(0))
 		ok := advance > -maxAdvance && advance < maxAdvance
 		if ok {

@@ -2,7 +2,7 @@ package input
 
 import "time"
 
-// Span is the time covered by the windows of inputs, at every rate of fixed steps of a room: a
+// Span is the time that the windows of inputs cover, at every rate of fixed steps: the lead of a
 // client with a round trip of 2 s is still corrected.
 const Span = 2 * time.Second
 
@@ -13,16 +13,15 @@ const (
 	// MostWindow is the window of the fastest fixed steps, 1000 Hz. It also limits the memory of a
 	// client if its server announces more.
 	MostWindow = 2048
-	// LeastRepeats and MostRepeats limit how many inputs a packet repeats.
+	// LeastRepeats and MostRepeats limit the number of inputs in a packet.
 	LeastRepeats = 16
 	MostRepeats  = 256
-	// repeated is the time that the inputs of a packet cover. Older ones would arrive too late to
-	// be used.
+	// repeated is the time that the inputs of a packet cover. Older inputs would arrive too late.
 	repeated = 250 * time.Millisecond
 )
 
-// Window returns for how many fixed steps of a length inputs are stored: those of 2 s, rounded up
-// to a power of two.
+// Window returns the number of fixed steps for which inputs are stored, given the length of a step:
+// the steps of 2 s, rounded up to a power of two.
 func Window(step time.Duration) int {
 	n := LeastWindow
 	for n < MostWindow && time.Duration(n)*step < Span {
@@ -31,8 +30,8 @@ func Window(step time.Duration) int {
 	return n
 }
 
-// Repeats returns the most inputs in a packet for fixed steps of a length: those of a quarter of a
-// second.
+// Repeats returns the largest number of inputs in a packet, given the length of a fixed step: the
+// inputs of a quarter of a second.
 func Repeats(step time.Duration) int {
 	return int(min(max(repeated/max(step, 1), LeastRepeats), MostRepeats))
 }

@@ -67,8 +67,8 @@ func mustEscape(r rune) bool {
 	return r == utf8.RuneError || !unicode.IsPrint(r)
 }
 
-// Escape returns a text as one line of printable text: of each other character its escape in Go's
-// syntax. A terminal shows the text of a client only after Escape.
+// Escape returns a text as one line of printable text, in which all other characters are escaped in
+// Go's syntax. A terminal shows the text of a client only after Escape.
 func Escape(s string) string {
 	if !strings.ContainsFunc(s, mustEscape) {
 		return s

@@ -50,8 +50,8 @@ func New(cfg Config) (*Logger, error) {
 // Slog returns the logger that game code and the runtime use.
 func (l *Logger) Slog() *slog.Logger { return Slog(l.zap) }
 
-// Dropped returns the number of lines lost so far, because the buffer was full or because the
-// output refused them.
+// Dropped returns the number of lines lost so far, because the buffer was full or the output
+// failed.
 func (l *Logger) Dropped() uint64 { return l.sink.Lost() }
 
 // SetLevel changes the level of all loggers made from this one, at once.
@@ -74,13 +74,13 @@ func (l *Logger) Close(ctx context.Context) error {
 	return nil
 }
 
-// Slog puts slog in front of a zap logger that the caller made. Errors carry no stack: their text
-// names the failure, and a panic's stack is logged where it is recovered.
+// Slog puts slog in front of a zap logger that the caller made. Errors are logged without a stack:
+// their text names the failure, and the stack of a panic is logged by the code that recovers it.
 func Slog(z *zap.Logger) *slog.Logger {
 	return slog.New(zapslog.NewHandler(z.Core(), zapslog.WithName(z.Name()), zapslog.AddStacktraceAt(noStack)))
 }
 
-// noStack is above every level in use.
+// noStack is a level above every level in use, so that no stack is logged.
 const noStack = slog.Level(1 << 20)
 
 // ParseLevel reads debug, info, warn or error; empty means info.

@@ -6,12 +6,13 @@ import (
 	"github.com/netloop/netloop/internal/boundedio"
 )
 
-// DefaultMaxPending is the most bytes of lines that wait for the output: about 5 000 lines, which
-// is a second of a server that logs far too much, and small beside one room.
+// DefaultMaxPending is the largest number of bytes that wait for the output: about 5 000 lines,
+// which a server that logs far too much writes in a second. It is small compared to the memory of a
+// room.
 const DefaultMaxPending = 1 << 20
 
-// sink takes one line per Write. It drops a line that does not fit, and returns no error: a caller
-// inside a tick could only ignore it.
+// sink gets one line per Write. It drops a line that does not fit, and returns no error, because a
+// caller inside a tick could only ignore the error.
 type sink struct{ *boundedio.Writer }
 
 func newSink(out io.Writer, limit int, notice func(uint64) []byte) sink {

@@ -3,8 +3,8 @@
 //
 //	defer g.Recover(fn, then) ──▶ count ──▶ is a line about it due? ──▶ one line, with stack
 //
-// Systems are guarded by package loop, which has quarantine. The game's other functions (handlers,
-// targets, callbacks) are guarded here. The first panic of a function is logged with its stack.
+// Systems are guarded by package loop, which has quarantine. This package guards the game's other
+// functions (handlers, targets, callbacks). The first panic of a function is logged with its stack.
 // Further panics of the function are counted, and one of them is logged per Every: a client that
 // can make a function fail must not fill the log, which is bounded.
 package panicguard
@@ -36,14 +36,14 @@ var kinds = [...]struct{ says, attr string }{{"a hook", "hook"}, {"a handler", "
 type Func struct {
 	Kind   Kind
 	Name   string // name of the hook or method: the label of the metric
-	Class  string // the class of the hook, if it is a class's
+	Class  string // the class of the hook, if the hook belongs to a class
 	Effect string // the consequence of a panic, if it is not obvious
 }
 
 // Guard guards the functions of one owner. Any goroutine may use it.
 type Guard struct {
 	Log   *slog.Logger
-	Now   func() time.Duration // the clock of Every
+	Now   func() time.Duration // the clock for Every
 	Count func(name string)    // called for each panic
 
 	mu       sync.Mutex
@@ -54,7 +54,7 @@ type Guard struct {
 type key struct {
 	kind     Kind
 	name, of string
-	panics   bool // otherwise errors
+	panics   bool // true: panics; false: errors
 }
 
 // Recover is deferred around a call of a game's function. After a panic it calls then, unless that
@@ -83,8 +83,8 @@ func (g *Guard) Panicked(at *Func, v any, stack []byte, attrs ...any) {
 	g.log(at, "panicked", kept, append(attrs, "panic", fmt.Sprint(v), "stack", string(stack)))
 }
 
-// Failed logs, at most once per Every and function, an error of a game's function that is reported
-// nowhere else.
+// Failed logs, at most once per Every and function, an error of a game's function that is not
+// reported elsewhere.
 func (g *Guard) Failed(at *Func, err error, attrs ...any) {
 	if kept, ok := g.allow(at, false); ok {
 		g.log(at, "failed", kept, append(attrs, "error", err))

@@ -11,8 +11,8 @@ type entry struct {
 	unlogged uint64        // events not logged since the last one
 }
 
-// Allow reports whether to log an event, and how many of its kind were not logged since the last
-// one.
+// Allow reports whether to log an event. kept is the number of events of its kind that were not
+// logged since the last one.
 func (t *Throttle[K]) Allow(kind K, now time.Duration) (kept uint64, ok bool) {
 	s := t.entries[kind]
 	switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// A client adapts to its server: the server uses its own schema alone, and the client reads and
+// A client adapts to its server: the server only uses its own schema, and the client reads and
 // writes the layouts of the server's schema. This file matches the server's tables with the schema
 // of this side, by names.
 
@@ -21,18 +21,18 @@ type adapter struct {
 	budget codec.Budget
 }
 
-// Foreign is the schema of a server of another build, matched with that of this client.
+// Foreign is the schema of a server of another build, matched with the schema of this client.
 type Foreign struct {
 	classes *state.Table
 	methods []foreignMethod  // in the order of the server's ids
 	byOwn   []*foreignMethod // in the order of this side's ids; nil: the server has none
-	input   *InputCodec      // nil: one side has none
+	input   *InputCodec      // nil: one side has no input
 }
 
 // foreignMethod is a method of the server.
 type foreignMethod struct {
-	id      uint32  // the server's
-	own     *Method // nil: this side has none of that name
+	id      uint32  // the server's id
+	own     *Method // nil: this side has no method of that name
 	in, out Codec
 }
 
@@ -87,12 +87,12 @@ func checkName(seen map[string]bool, name string) error {
 	return nil
 }
 
-// mismatch returns the error of a difference between both sides.
+// mismatch returns the error of a difference between the two sides.
 func mismatch(format string, a ...any) error {
 	return transport.Refuse(transport.CodeSchemaMismatch, format, a...)
 }
 
-// classes binds the server's classes to those of this side.
+// classes binds the server's classes to the classes of this side.
 func (a *adapter) classes(tables []*netloopv1.ClassTable) (*state.Table, error) {
 	own := make(map[string]*state.Class, len(a.schema.classes))
 	for _, c := range a.schema.classes {
@@ -187,7 +187,7 @@ func typeText(t *netloopv1.Type) string {
 
 // ForeignMethod is the encoding of a method for a server of another build.
 type ForeignMethod struct {
-	ID     uint32 // the server's
+	ID     uint32 // the server's id
 	Append func(dst []byte, m any) ([]byte, error)
 }
 
@@ -203,5 +203,5 @@ func (f *Foreign) Method(own uint32) (ForeignMethod, bool) {
 // Input returns the encoding of this side's input for the server, or nil if one side has none.
 func (f *Foreign) Input() *InputCodec { return f.input }
 
-// Classes returns the server's classes, bound to those of this side.
+// Classes returns the server's classes, bound to the classes of this side.
 func (f *Foreign) Classes() *state.Table { return f.classes }

@@ -7,8 +7,8 @@ import (
 )
 
 // The decoders of messages. Each decodes a message on the goroutine that read its bytes, so that a
-// large one takes no time of a tick. The server's decoder also looks up the method, so that later
-// code need not.
+// large message takes no time of a tick. The server's decoder also looks up the method, so that
+// later code does not have to.
 
 var errKind = errors.New("netloop: message kind does not match its method")
 
@@ -46,7 +46,8 @@ func (s *Schema) DecodeOnClient(m *transport.Message) (any, error) {
 }
 
 // Decode is DecodeOnClient for a server of another build: it decodes, and replaces the server's id
-// of the method by that of this side. A method that this side lacks becomes 0, which no method has.
+// of the method by that of this side. The id of a method that this side lacks becomes 0, which is
+// not the id of any method.
 func (f *Foreign) Decode(m *transport.Message) (any, error) {
 	if m.Method == 0 || uint64(m.Method) > uint64(len(f.methods)) || f.methods[m.Method-1].own == nil {
 		return nil, ignored(m)
@@ -69,8 +70,8 @@ func decodeFromServer(m *transport.Message, method *Method, in, out *Codec) (any
 	return in.Decode(m.Payload)
 }
 
-// ignored makes m a message of method 0, which no method has, so that it is ignored. A reply is an
-// error, since this side cannot have called such a method.
+// ignored makes m a message of method 0, which no method has, so that it is ignored. For an answer
+// it returns an error, because this side cannot have called such a method.
 func ignored(m *transport.Message) error {
 	if m.Reply {
 		return errKind

@@ -22,8 +22,8 @@ type InputCodec struct {
 	form  *input.Form
 }
 
-// AddInput declares the input. It panics if there is one already, or if 16 of them do not fit a
-// datagram.
+// AddInput declares the input. It panics if the schema already has an input, or if 16 inputs do not
+// fit a datagram.
 func (s *Schema) AddInput(c Codec) *Input {
 	if s.input != nil {
 		panic(fmt.Sprintf("netloop: NewInput: schema %q already has an input: use one struct for all actions", s.Name))
@@ -81,7 +81,7 @@ func CaptureInput[M any](c *InputCodec, m *M, to *codec.Values) error {
 }
 
 // ReadInput decodes the input from its message. It decodes a plain struct into scratch, so that it
-// allocates only strings, slices and a protobuf message.
+// allocates memory only for strings, slices and a protobuf message.
 func ReadInput[M any](c *InputCodec, message []byte, scratch *M) (m M, err error) {
 	if c.codec.plan == nil {
 		decoded, err := c.codec.Decode(message)
@@ -96,7 +96,7 @@ func ReadInput[M any](c *InputCodec, message []byte, scratch *M) (m M, err error
 }
 
 // OpenInput decodes the input from its values. It decodes a plain struct into scratch, so that it
-// allocates only strings, slices and a protobuf message.
+// allocates memory only for strings, slices and a protobuf message.
 func OpenInput[M any](c *InputCodec, v *codec.Values, scratch *M) (m M, err error) {
 	if c.codec.plan == nil {
 		decoded, err := c.codec.Decode(v.Blobs[0])

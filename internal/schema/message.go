@@ -13,16 +13,16 @@ import (
 )
 
 // Codec encodes messages of one type: plain structs by the codec of replicated state, protobuf
-// messages by protobuf. A decoded message is a pointer to a struct without other references;
-// erased, it is an any.
+// messages by protobuf. A decoded message is a pointer to a struct to which no other reference
+// exists, as an any.
 type Codec struct {
 	Name   string
 	plan   *codec.Plan // plain structs
 	New    func() any  // an empty message
 	Decode func(b []byte) (any, error)
 	Append func(dst []byte, m any) ([]byte, error)
-	// Size estimates what Decode allocates, without decoding; for a protobuf message within a
-	// factor of two.
+	// Size estimates, without decoding, the number of bytes that Decode allocates; for a protobuf
+	// message within a factor of two.
 	Size func(b []byte) int
 	// JSON returns a valid encoded message as JSON: of a plain struct as codec.Plan describes, of a
 	// protobuf message its protobuf JSON.
@@ -88,8 +88,8 @@ func planCodec[M any](name string, plan *codec.Plan) Codec {
 	}
 }
 
-// recursionLimit limits the nesting of a protobuf message: parsing a deeper one costs more stack
-// and memory than any game message needs.
+// recursionLimit limits the nesting of a protobuf message: to parse a deeper message costs more
+// stack and memory than any game message needs.
 const recursionLimit = 32
 
 func protoCodec(t protoreflect.MessageType) Codec {
@@ -122,7 +122,7 @@ func (c *Codec) signature() string {
 	return s + "}"
 }
 
-// Open converts an erased message, a *M or a protobuf message, to an M.
+// Open converts a message without static type, a *M or a protobuf message, to an M.
 func Open[M any](m any) M {
 	if p, ok := m.(*M); ok {
 		return *p

@@ -18,9 +18,9 @@ import (
 type Incoming interface {
 	// Kind is the connection's transport.
 	Kind() transport.Kind
-	// Open returns the connection as soon as a hello can be read from it. Once ctx has ended it
-	// returns an error, that of ctx or another. The text of a *transport.Refusal is sent to the
-	// peer.
+	// Open returns the connection as soon as a hello can be read from it. After the end of ctx it
+	// returns an error, which may be the error of ctx. The text of a *transport.Refusal is sent to
+	// the peer.
 	Open(ctx context.Context) (driver.Conn, error)
 	// Context ends with the connection.
 	Context() context.Context
@@ -62,9 +62,9 @@ func New(cfg Config) *Controller {
 	return c
 }
 
-// MustProveAddress reports whether a peer must prove its address after its first packet. Every peer
-// must while Config.Refusing returns a code with resume: the connections that are tried then, at
-// resumeRate, must have proven addresses.
+// MustProveAddress reports whether a peer must prove its address after its first packet. While
+// Config.Refusing returns a code with resume, every peer must, because the connections that are
+// then tried at resumeRate must have proven addresses.
 func (c *Controller) MustProveAddress(addr net.Addr) bool {
 	code, resume := c.cfg.Refusing()
 	return c.unadmitted.mustProveAddress(addr, code != 0 && resume)
@@ -77,9 +77,9 @@ type Pending struct {
 	*entry
 }
 
-// Reserve returns an entry for a new connection, or nil if the connection is refused, which has
-// used no resources yet. proven means that the peer has proved its address. The caller calls Serve
-// or Release.
+// Reserve returns an entry for a new connection, or nil if the connection is refused before it has
+// used any resources. proven means that the peer has proved its address. The caller calls Serve or
+// Release.
 func (c *Controller) Reserve(addr net.Addr, proven bool) *Pending {
 	if c.refuses(proven) {
 		return nil
@@ -133,7 +133,7 @@ func (c *Controller) Refusal(addr net.Addr) *transport.Refusal {
 	return nil
 }
 
-// Serve serves a connection on a goroutine of its own, or closes it with a code and a text.
+// Serve serves a connection on a new goroutine, or closes it with a code and a text.
 func (p *Pending) Serve(in Incoming) {
 	c := p.c
 	c.cfg.Stats.Handshakes[in.Kind()].Add(1)
@@ -165,9 +165,9 @@ func (c *Controller) start(in Incoming, a *entry) *transport.Refusal {
 // errBusy refuses an unadmitted connection that finds no free entry or has lost its entry.
 var errBusy = &transport.Refusal{Code: transport.CodeBusy, Text: "too many new connections: try again"}
 
-// dismiss closes an unadmitted connection to free its entry, on a goroutine of its own. The
-// goroutine that serves the connection keeps the counter of serving above 0 until then, because it
-// has not removed the entry yet.
+// dismiss closes an unadmitted connection to free its entry, on a new goroutine. The counter of
+// serving is above 0 here, because the goroutine that serves the connection has not removed the
+// entry yet.
 func (c *Controller) dismiss(in Incoming) {
 	c.cfg.Stats.Refused.Add(1)
 	c.serving.Go(func() { in.Close(errBusy.Code, errBusy.Text) })
@@ -245,7 +245,7 @@ func (c *Controller) closeAll(why transport.Refusal) {
 }
 
 // Failed logs an error of a connection attempt: each kind once in ten seconds, with the number of
-// messages left out before, so that a client that reconnects in a loop cannot fill the log.
+// messages that were left out, so that a client that reconnects in a loop cannot fill the log.
 func (c *Controller) Failed(what string, attrs ...any) {
 	c.mu.Lock()
 	kept, news := c.logged.Allow(what, c.cfg.Clock())

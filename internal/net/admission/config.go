@@ -22,9 +22,9 @@ type Config struct {
 	// MaxUnadmitted bounds the unadmitted connections, which are not counted in MaxConns. 0: 1024.
 	MaxUnadmitted int
 	// Refusing returns the code with which every client is refused now, CODE_FULL or another code
-	// for overload, and 0 if clients are admitted. With resume, some connections are tried all the
-	// same, at a limited rate. It is called for each new connection on a goroutine that reads the
-	// network, so it must not block. nil: always 0.
+	// for overload, and 0 if clients are admitted. If resume is true, some connections are
+	// nevertheless tried, at a limited rate. It is called for each new connection on a goroutine
+	// that reads the network, so it must not block. nil: always 0.
 	Refusing func() (code transport.Code, resume bool)
 }
 
@@ -36,7 +36,7 @@ const (
 	defaultAdmitTimeout = 10 * time.Second
 
 	// defaultMaxConns bounds the admitted connections, at about 100 KB each, and
-	// defaultMaxUnadmitted the unadmitted ones.
+	// defaultMaxUnadmitted the unadmitted connections.
 	defaultMaxConns      = 4096
 	defaultMaxUnadmitted = defaultMaxConns / 4
 	// maxHalfOpen bounds the half-open handshakes with addresses that may be forged. Ordinary
@@ -44,8 +44,8 @@ const (
 	// the client by one round trip and is cheap for the server.
 	maxHalfOpen = 12
 	// retryRate is the number of Retries per second, in bursts of retryBurst. With a Retry for each
-	// first packet, a flood from forged addresses would draw answers of more than a tenth of its
-	// bytes, which the owners of the addresses receive.
+	// first packet, the answers to a flood from forged addresses would have more than a tenth of
+	// its bytes, and the owners of the addresses would receive them.
 	retryRate  = 250
 	retryBurst = 50
 	// maxPerSite bounds the unadmitted connections of one household or machine.
@@ -61,12 +61,13 @@ const (
 	allRate  = 200
 	minBurst = 64
 	// resumeRate and resumeBurst limit the connections per second that are tried while the server
-	// admits no client: players may resume their seat, and the others get a refusal in words.
+	// admits no client: so that players can resume their seats, and other clients get a refusal
+	// with a text.
 	resumeRate  = 10
 	resumeBurst = 20
 )
 
-// complete fills in the defaults.
+// complete sets the defaults.
 func (c Config) complete() Config {
 	c.Stats = cmp.Or(c.Stats, new(transport.Stats))
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))

@@ -1,5 +1,5 @@
 // Package admission admits connections of every network transport: it bounds each connection,
-// charges it to its site in shared tables, reads its hello, and asks the server's handler.
+// counts it against its site in shared tables, reads its hello, and calls the server's handler.
 //
 // # The steps of a connection
 //

@@ -38,7 +38,7 @@ func (r *rates) have(site netip.Prefix, at time.Time) bool {
 	return r.all.TokensAt(at) >= 1 && (l == nil || l.TokensAt(at) >= 1)
 }
 
-// take charges a handshake, even if the buckets are empty.
+// take counts a handshake, even if the buckets are empty.
 func (r *rates) take(site netip.Prefix, at time.Time) {
 	l := r.find(site, at)
 	if l == nil {

@@ -73,8 +73,8 @@ func (c *Controller) allowMoves(in Incoming, a *entry, link *transport.Link, who
 // tables. The client reports the reason to its own user.
 var errLeft = errors.New("admission: the client cannot play by the server's schema")
 
-// handshake waits for the stream, reads the hello, sends the server's schema to a client with
-// another one, and asks the handler.
+// handshake waits for the stream, reads the hello, sends the server's schema to a client with a
+// different schema, and calls the handler.
 func (c *Controller) handshake(in Incoming, a *entry, remote string) (driver.Conn, *transport.Admitted, error) {
 	ctx, cancel := context.WithTimeout(in.Context(), c.cfg.HelloTimeout)
 	defer cancel()

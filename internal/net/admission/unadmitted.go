@@ -24,9 +24,8 @@ import (
 //	proven address, connected,    allow; others are refused before their cryptographic handshake
 //	or in Handler.Admit
 //
-// An unproven address may be forged. So an entry taken without proof does not count against its
-// site: it only makes other connections from the site prove their address. Any goroutine may use
-// it.
+// An unproven address may be forged. So an entry without proof does not count against its site: it
+// only makes other connections from the site prove their address. Any goroutine may use it.
 type unadmitted struct {
 	max     int
 	stats   *transport.Stats
@@ -59,7 +58,7 @@ const (
 	proven                 // half-open handshake
 	connected              // sends its hello, or waits for Handler.Admit
 	dismissed              // was told to close; Handler.Admit may not have returned yet
-	removed                // has no entry any more
+	removed                // no longer has an entry
 )
 
 func newUnadmitted(most, burst int, stats *transport.Stats) *unadmitted {
@@ -83,7 +82,7 @@ func (s *unadmitted) mustProveAddress(addr net.Addr, all bool) bool {
 }
 
 // mustProveLocked reports whether a peer from a site must prove its address. It must if it might be
-// refused: a proven peer can then be refused before any work is done.
+// refused, because a proven peer can then be refused before any work is done.
 func (s *unadmitted) mustProveLocked(site netip.Prefix) bool {
 	return s.halfOpen >= maxHalfOpen || s.sites[site]+s.unproven[site] >= maxPerSite ||
 		len(s.known)-s.dismissed+s.halfOpen >= s.max || !s.rates.have(site, s.now())
@@ -124,7 +123,7 @@ func (s *unadmitted) reserve(addr net.Addr, proven bool) *entry {
 }
 
 // complete records that the handshake of a connection is complete, which proves its address. It
-// reports false if the connection has no entry any more.
+// reports false if the connection no longer has an entry.
 func (s *unadmitted) complete(a *entry, in Incoming) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,8 +155,8 @@ func (s *unadmitted) remove(a *entry) {
 }
 
 // release removes a connection that ended during its handshake. A connection beyond its handshake
-// keeps its entry until Handler.Admit returns: a peer that makes admissions hang cannot have more
-// of them than entries.
+// keeps its entry until Handler.Admit returns: so a peer whose admissions hang cannot have more
+// admissions than entries.
 func (s *unadmitted) release(a *entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,8 +189,8 @@ func drop(sites map[netip.Prefix]int, site netip.Prefix) {
 	}
 }
 
-// addLocked gives a connection with a proven address an entry, and may dismiss another connection
-// for it. It reports false if the connection is refused.
+// addLocked gives a connection with a proven address an entry, and may close another connection for
+// it. It reports false if the connection is refused.
 func (s *unadmitted) addLocked(a *entry) bool {
 	a.since = s.now()
 	switch {
@@ -209,11 +208,12 @@ func (s *unadmitted) addLocked(a *entry) bool {
 	return true
 }
 
-// dismissLocked closes the oldest connection of the site with the most unadmitted connections, the
-// new one counted, to free its entry. It reports false if it closes none. If that site has more
-// connections than the site of the new connection, it closes the oldest at once: a site with many
-// connections cannot keep out a site with few. Otherwise the oldest must have had its entry for
-// dismissAfter: in a rush, connections finish one after another instead of evicting each other.
+// dismissLocked closes the oldest connection of the site with the most unadmitted connections,
+// including the new connection, to free its entry. It reports false if it closes no connection. If
+// that site has more connections than the site of the new connection, it closes the oldest
+// connection at once, so that a site with many connections cannot keep out a site with few.
+// Otherwise the oldest connection must have had its entry for dismissAfter, so that during a rush
+// connections finish one after another and do not evict each other.
 func (s *unadmitted) dismissLocked(newcomer *entry) bool {
 	if s.dismissed >= s.max {
 		return false // Their admissions hang.
@@ -239,7 +239,7 @@ func (s *unadmitted) dismissLocked(newcomer *entry) bool {
 	return true
 }
 
-// count returns the number of half-open unproven connections, and of connected ones.
+// count returns the number of half-open unproven connections, and of connected connections.
 func (s *unadmitted) count() (halfOpen, met int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,33 +9,33 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Beside is a way for the datagrams of a connection that is cheaper than the connection itself, and
-// may not exist.
+// Beside is a cheaper path for the datagrams of a connection, outside of the connection itself. A
+// connection may have no such path.
 type Beside interface {
-	// Start begins to receive. It passes the data of datagrams to receive, from index at of b on,
-	// with the low 32 bits of their numbers, which Send got, and with the time for which each has
-	// waited in the socket. receive may change b, and does not keep it. changed is called when a
-	// result of the methods below has changed. Any goroutine may call both.
+	// Start begins to receive. For each datagram it calls receive: the data is b[at:], number has
+	// the low 32 bits of the number that Send got, and waited is the time for which the datagram
+	// waited in the socket. receive may change b, but does not keep it. changed is called when a
+	// result of the methods below has changed. Any goroutine may call both functions.
 	Start(receive func(b []byte, at int, number uint32, waited time.Duration), changed func())
-	// Stop ends it. Calls of receive and changed may still run.
+	// Stop ends the path. Calls of receive and changed may still run.
 	Stop()
-	// Active reports whether datagrams are sent this way now.
+	// Active reports whether datagrams are currently sent on this path.
 	Active() bool
 	// Send sends the data of a datagram with a number, of which the peer gets the low 32 bits. It
 	// neither waits nor keeps data.
 	Send(number uint32, data []byte)
 	// PeerReturned reports that the peer has sent a datagram over the connection.
 	PeerReturned()
-	// RTT is the smoothed round trip, 0 while it is not known.
+	// RTT returns the smoothed round trip, or 0 while it is not known.
 	RTT() time.Duration
 	// RemoteAddr returns the same pointer until the address changes.
 	RemoteAddr() net.Addr
 }
 
-// WithBeside is a Conn that may have such a way.
+// WithBeside is a Conn that may have such a path.
 type WithBeside interface {
 	Conn
-	// Beside returns it, or nil. It is called once.
+	// Beside returns the path, or nil. It is called once.
 	Beside() Beside
 }
 
@@ -47,7 +47,7 @@ type beside struct {
 	news      atomic.Bool // a result of Beside has changed
 }
 
-// begin starts the way beside the connection.
+// begin starts the path beside the connection.
 func (d *driver) begin() {
 	if d.beside.Beside != nil {
 		d.beside.Start(d.receiveBeside, func() {
@@ -61,7 +61,7 @@ func (d *driver) begin() {
 func (d *driver) besideActive() bool { return d.beside.Beside != nil && d.beside.Active() }
 
 // sendDatagram sends one datagram of the writer, beside the connection if that is possible.
-// Otherwise it blocks while the peer does not take data.
+// Otherwise it blocks while the peer does not accept data.
 func (d *driver) sendDatagram(b []byte) error {
 	if !d.besideActive() {
 		return d.Conn.SendDatagram(b)
@@ -76,7 +76,7 @@ func (d *driver) sendBeside(b []byte) error {
 	return nil
 }
 
-// receiveBeside takes a datagram that has arrived beside the connection.
+// receiveBeside handles a datagram that has arrived beside the connection.
 func (d *driver) receiveBeside(b []byte, at int, low uint32, waited time.Duration) {
 	d.beside.receiving.Lock()
 	defer d.beside.receiving.Unlock()

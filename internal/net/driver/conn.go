@@ -10,7 +10,7 @@ import (
 )
 
 // Conn is one connection of a transport: one reliable stream and datagrams. One goroutine reads the
-// stream, one writes it, one sends datagrams and one receives them; any goroutine may call the
+// stream, one writes it, one sends datagrams and one receives datagrams; any goroutine may call the
 // other methods.
 type Conn interface {
 	// Read, Write and the deadlines behave like those of a net.Conn. Read returns io.EOF when the
@@ -25,15 +25,15 @@ type Conn interface {
 	// CloseWrite ends the stream in this direction.
 	CloseWrite() error
 
-	// SendDatagram sends b and does not keep it. It may block until the peer takes data. After
+	// SendDatagram sends b and does not keep it. It may block until the peer accepts data. After
 	// transport.ErrDatagramTooLarge and transport.ErrBehind only this datagram is lost; after any
-	// other error, all later ones too.
+	// other error, all later datagrams are lost too.
 	SendDatagram(b []byte) error
 	// ReceiveDatagram waits for a datagram until the connection ends. The caller owns the bytes.
 	ReceiveDatagram() ([]byte, error)
 
-	// Context ends with the connection. Then Err returns the transport's own error, and Closed the
-	// same as a close code and text.
+	// Context ends with the connection. Then Err returns the transport's own error, and Closed
+	// returns it as a close code and a text.
 	Context() context.Context
 	Err() error
 	Closed() transport.Closed
@@ -41,13 +41,14 @@ type Conn interface {
 	// most Linger. It may be called after the connection has ended.
 	Close(code transport.Code, text string)
 
-	// RTT is the smoothed round trip, 0 if the transport does not measure it.
+	// RTT returns the smoothed round trip, or 0 if the transport does not measure it.
 	RTT() time.Duration
 	// RemoteAddr returns the same pointer until the address changes.
 	RemoteAddr() net.Addr
 }
 
-// Flusher is a Conn that sends datagrams in batches: its sender calls Flush after the last.
+// Flusher is a Conn that sends datagrams in batches: its sender calls Flush after the last
+// datagram.
 type Flusher interface {
 	Conn
 	// Flush may wait until the datagrams have been sent.

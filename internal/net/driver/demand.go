@@ -2,19 +2,19 @@ package driver
 
 import "sync"
 
-// onDemand runs work on a goroutine that exists only while there is work. Any goroutine may ask;
-// work runs at least once after each ask, and never twice at the same time.
+// onDemand runs work on a goroutine that exists only while there is work. Any goroutine may call
+// ask. work runs at least once after each call, and never twice at the same time.
 type onDemand struct {
-	work func() bool // reports false when it is to run no more
+	work func() bool // reports false when it must not run again
 
 	mu      sync.Mutex
 	running bool
-	again   bool // asked for while it ran
-	done    bool // work runs no more
+	again   bool // ask was called while work ran
+	done    bool // work must not run again
 	left    sync.WaitGroup
 }
 
-// ask starts work or has it run again. It never blocks.
+// ask starts work, or makes it run again. It never blocks.
 func (d *onDemand) ask() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -33,7 +33,7 @@ func (d *onDemand) run() {
 	}
 }
 
-// goesOn reports whether to run work once more.
+// goesOn reports whether to run work again.
 func (d *onDemand) goesOn(more bool) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

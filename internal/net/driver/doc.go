@@ -17,7 +17,7 @@
 // # How a connection ends
 //
 // A closing session sends its close frame and the end of the stream after all other data. When the
-// peer has read them, it closes the connection. If it does not within Linger, or does not read,
-// this end closes the connection itself. The code and the text are the same in the frame and in the
-// transport's own close.
+// peer has read both, it closes the connection. If the peer does not close it within Linger, or
+// does not read, this end closes the connection itself. The code and the text are the same in the
+// frame and in the transport's own close.
 package driver

@@ -8,14 +8,15 @@ import (
 )
 
 // ErrDialerClosed is the error of a dial after the Close of its dialer. It differs from
-// net.ErrClosed, because quic-go returns that for every ended connection, timeouts included.
+// net.ErrClosed, because quic-go returns that for every ended connection, even after a timeout.
 var ErrDialerClosed = errors.New("dialer is closed")
 
 const (
-	// dialAttempts is how often a client dials a server that refuses it before its handshake,
-	// because it has too many unadmitted connections. The pauses begin with DialPause, double, and
-	// are at most maxDialPause: some 20 s together, in which 20 players behind one address join
-	// over links of 40 kbit/s. The dial's context usually ends before.
+	// dialAttempts is the number of times that a client dials a server that refuses it before its
+	// handshake, because the server has too many unadmitted connections. The pauses begin with
+	// DialPause, double, and are at most maxDialPause. Together they last some 20 s, in which 20
+	// players behind one address can join over links of 40 kbit/s. The dial's context usually ends
+	// before.
 	dialAttempts = 50
 	maxDialPause = 400 * time.Millisecond
 )
@@ -24,15 +25,15 @@ const (
 const DialPause = 25 * time.Millisecond
 
 // Retry calls dial, and again after a pause while refusedAtOnce reports that the server refused the
-// client before its handshake: at most dialAttempts times. Random pauses keep clients that were
-// refused together from retrying together.
+// client before its handshake: at most dialAttempts times. The pauses are random, so that clients
+// that were refused together do not retry together.
 func Retry[C any](ctx context.Context, dial func() (C, error), refusedAtOnce func(error) bool) (C, error) {
 	pause, refused := DialPause, error(nil)
 	for attempt := 1; ; attempt++ {
 		conn, err := dial()
 		switch {
 		case err != nil && ctx.Err() != nil && refused != nil:
-			return conn, refused // It explains more than the deadline does.
+			return conn, refused // The refusal explains more than the end of ctx.
 		case !refusedAtOnce(err), attempt == dialAttempts:
 			return conn, err
 		}

@@ -18,23 +18,23 @@ type Config struct {
 	Link   *transport.Link
 	Clock  func() time.Duration
 	Chunks *Chunks
-	// Peer is the peer's address as the session's owner has it; nil if the owner does not use it.
+	// Peer is the peer's address that the session's owner has; nil if the owner does not use it.
 	Peer net.Addr
-	// Follow starts to measure how long datagrams from an address wait in the socket; nil: not
-	// measured.
+	// Follow starts to measure the time for which datagrams from an address wait in the socket. If
+	// it is nil, the time is not measured.
 	Follow func(net.Addr) Arrivals
 }
 
 // Arrivals are the times at which packets of a followed address arrived at the socket.
 type Arrivals interface {
-	// Waited returns the time from the arrival of a datagram of size bytes, which has just been
-	// read, until now.
+	// Waited returns the time between the arrival of a datagram of size bytes, which has just been
+	// read, and now.
 	Waited(size int, now time.Time) time.Duration
-	// Leave ends the following of the address.
+	// Leave stops the measurement for the address.
 	Leave()
 }
 
-// unmeasured are the Arrivals of a socket that does not measure.
+// unmeasured implements Arrivals for a socket that does not measure.
 type unmeasured struct{}
 
 func (unmeasured) Waited(int, time.Time) time.Duration { return 0 }
@@ -44,9 +44,9 @@ func (unmeasured) Leave()                              {}
 const rttPeriod = 200 * time.Millisecond
 
 // Run moves bytes until the connection is closed and all of its goroutines have ended, and returns
-// the reason. The caller then ends the session. One goroutine reads datagrams, one sends those of
-// each tick, and the calling goroutine reads the stream. Writing the stream and closing have a
-// goroutine only while they run.
+// the reason. The caller then ends the session. One goroutine reads datagrams, one sends the
+// datagrams of each tick, and the calling goroutine reads the stream. The goroutines that write the
+// stream and that close the connection exist only while they have work.
 func Run(cfg Config) transport.Closed {
 	d := driver{Config: cfg}
 	if with, ok := cfg.Conn.(WithBeside); ok {
@@ -59,8 +59,8 @@ func Run(cfg Config) transport.Closed {
 type driver struct {
 	Config
 	beside   beside
-	arrivals atomic.Pointer[Arrivals] // from the peer's address
-	flush    Flusher                  // Conn, if it implements Flusher
+	arrivals atomic.Pointer[Arrivals] // arrivals from the peer's address
+	flush    Flusher                  // Conn, if it is a Flusher
 
 	wake   chan struct{}     // holds one signal that datagrams may be ready
 	begun  chan struct{}     // closed once the stream's first bytes have been written
@@ -104,11 +104,11 @@ func (d *driver) run() transport.Closed {
 	return d.Conn.Closed()
 }
 
-// wakeDatagrams sends the pending datagrams: at once beside the connection, if it can, or else on
+// wakeDatagrams sends the pending datagrams: at once beside the connection, if possible, or else on
 // the writer's goroutine, which may still be blocked by the connection.
 func (d *driver) wakeDatagrams() {
 	if d.besideActive() {
-		_ = d.Link.SendDatagrams(d.Clock, d.sendBeside) // It never fails.
+		_ = d.Link.SendDatagrams(d.Clock, d.sendBeside) // sendBeside never fails.
 	} else {
 		d.wakeWriter()
 	}
@@ -126,7 +126,7 @@ func (d *driver) wakeWriter() {
 }
 
 // wakeStream starts to write the pending bytes of the stream. The link also calls it when the
-// session wants to close, and then it also starts to close the connection.
+// session wants to close; then it also starts to close the connection.
 func (d *driver) wakeStream() {
 	d.frames.ask()
 	if d.closing() {
@@ -134,7 +134,7 @@ func (d *driver) wakeStream() {
 	}
 }
 
-// close ends the connection of a closing session, unless the peer has done so within Linger. It
+// close ends the connection of a closing session, unless the peer has closed it within Linger. It
 // reports false, so that onDemand does not run it again.
 func (d *driver) close() bool {
 	why, _ := d.Link.Cause()
@@ -149,11 +149,11 @@ func (d *driver) close() bool {
 	return false
 }
 
-// readDatagrams reads until the connection ends or the session wants to close: a client that is
-// disconnected for sending too much keeps sending as long as it can.
+// readDatagrams reads until the connection ends or the session wants to close, because a client
+// that is disconnected for too much data may continue to send.
 func (d *driver) readDatagrams() {
 	for !d.closing() {
-		b, err := d.Conn.ReceiveDatagram() // It ends with the connection.
+		b, err := d.Conn.ReceiveDatagram() // It returns when the connection ends.
 		if err != nil {
 			return
 		}
@@ -226,8 +226,9 @@ func (d *driver) readChunk() error {
 }
 
 // streamEnded handles the error that ended the reading of the stream. It answers a close of the
-// peer. A stream that ends without a close frame breaks the protocol, unless this end closed first.
-// The link has already answered other protocol errors, and an ended connection has its own error.
+// peer. A stream that ends without a close frame violates the protocol, unless this end closed
+// first. The link has already answered other protocol errors, and an ended connection has its own
+// error.
 func (d *driver) streamEnded(err error) {
 	var why *transport.Closed
 	switch {
@@ -241,8 +242,8 @@ func (d *driver) streamEnded(err error) {
 
 // writeDatagrams sends datagrams until the connection ends. It waits for the first bytes of the
 // stream, the server's welcome, so that a client that reads its welcome first loses no datagram.
-// The loop waits for one channel only: it runs in each tick, and a select of two channels costs
-// half as much again.
+// The loop waits for one channel only: it runs in each tick, and a select on two channels costs 1.5
+// times as much.
 func (d *driver) writeDatagrams() {
 	select {
 	case <-d.begun:
@@ -266,8 +267,8 @@ func (d *driver) writeDatagrams() {
 	}
 }
 
-// follow tells the owner when the peer's address has changed: the peer has another network, or its
-// router assigned another port.
+// follow tells the owner that the peer's address has changed, because the peer is in another
+// network or its router has assigned another port.
 func (d *driver) follow() {
 	at := d.Conn.RemoteAddr() // The pointer changes only with the address.
 	if d.besideActive() {
@@ -283,7 +284,7 @@ func (d *driver) follow() {
 	}
 }
 
-// setRTT tells the session the round trip of the path of its datagrams.
+// setRTT passes the round trip of the datagrams' path to the session.
 func (d *driver) setRTT() {
 	rtt := d.Conn.RTT()
 	if d.besideActive() {

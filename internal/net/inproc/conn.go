@@ -60,8 +60,8 @@ func (c *conn) Write(b []byte) (int, error) { return c.out.write(b) }
 // CloseWrite implements driver.Conn.
 func (c *conn) CloseWrite() error { c.out.end(io.EOF); return nil }
 
-// SetReadDeadline implements driver.Conn. It has no effect: both ends are in one process, and
-// neither hangs alone.
+// SetReadDeadline implements driver.Conn. It has no effect: both ends are in one process, which can
+// only hang as a whole.
 func (c *conn) SetReadDeadline(time.Time) error { return nil }
 
 // SetWriteDeadline implements driver.Conn. It has no effect, see SetReadDeadline.
@@ -149,7 +149,7 @@ func newPipe() *pipe {
 	return p
 }
 
-// read waits for bytes or an error, and copies the bytes. With take it also removes them.
+// read waits for bytes or an error, and copies the bytes. If take is set, it also removes them.
 func (p *pipe) read(b []byte, take bool) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -53,8 +53,8 @@ func (h *Host) open() (*conn, error) {
 	return client, nil
 }
 
-// Close refuses further clients and returns when all connections have ended. It closes the
-// remaining ones when ctx ends.
+// Close refuses further clients and returns when all connections have ended. When ctx ends it
+// closes the remaining connections.
 func (h *Host) Close(ctx context.Context) {
 	h.mu.Lock()
 	h.closed = true
@@ -117,7 +117,7 @@ func (h *Host) letMove(c *conn, link *transport.Link, who any) {
 	})
 }
 
-// moveTime bounds the time until a client sends its hello to the room that it moves to.
+// moveTime bounds the time until a moving client sends its hello for the new room.
 const moveTime = 5 * time.Second
 
 // handshake reads the client's hello and asks the handler.

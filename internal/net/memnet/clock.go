@@ -2,8 +2,8 @@ package memnet
 
 import "time"
 
-// Clock is a clock that differs from the network's: by Offset at time 0, and by PPM millionths more
-// of the time that passes. The zero Clock is the network's own.
+// Clock is a clock that differs from the network's: by Offset at time 0, plus PPM millionths of the
+// elapsed time. The zero Clock is the network's clock.
 type Clock struct {
 	Offset time.Duration
 	PPM    int

@@ -12,8 +12,8 @@ const (
 	// IdleTimeout is the time after which an end that receives no packets drops the connection, as
 	// in the configuration of the QUIC transport.
 	IdleTimeout = 10 * time.Second
-	// CloseLinger bounds the time that a closing end waits until its reliable data, the close frame
-	// included, has arrived. After that the packet that closes the link carries the code.
+	// CloseLinger bounds the time that a closing end waits until its reliable data, including the
+	// close frame, has arrived. After that the packet that closes the link has the code.
 	CloseLinger = time.Second
 	// closeSize is the payload of the packet that closes the link.
 	closeSize = 64
@@ -34,11 +34,11 @@ type Conn struct {
 
 // Counts are the packets of one direction, by outcome.
 type Counts struct {
-	Sent      uint64 // handed to the link, retransmissions included
+	Sent      uint64 // passed to the link, including retransmissions
 	Lost      uint64 // at random, by Link.Loss
 	Tail      uint64 // dropped by a full router queue
-	Hole      uint64 // dropped by a cut, or unread by a stalled client
-	Delivered uint64 // copies included
+	Hole      uint64 // dropped by a cut, or not read by a stalled client
+	Delivered uint64 // delivered, including copies
 }
 
 // end is one end of a connection.
@@ -47,7 +47,7 @@ type end struct {
 	peer   *end
 	link   *transport.Link // nil until the handshake is complete
 	out    netem.Path      // the direction away from this end
-	counts Counts          // of out
+	counts Counts          // packets of out
 	clock  Clock
 	srtt   time.Duration
 
@@ -69,8 +69,8 @@ type end struct {
 // SetLink changes both directions from now on. Packets in flight keep their arrival times.
 func (c *Conn) SetLink(l Link) { c.client.out.Link, c.server.out.Link = l, l }
 
-// Cut drops all packets of both directions, those in flight too, until Heal. After IdleTimeout both
-// ends drop the connection.
+// Cut drops all packets of both directions, including packets in flight, until Heal. After
+// IdleTimeout both ends drop the connection.
 func (c *Conn) Cut() {
 	c.CutDown()
 	c.CutUp()
@@ -96,23 +96,23 @@ func (c *Conn) Drop() {
 	c.Cut()
 }
 
-// DropAfter drops the client once it has sent n more bytes of its stream, those of the handshake
-// included, and calls then: the server receives exactly these bytes.
+// DropAfter drops the client once it has sent n more bytes of its stream, including the bytes of
+// the handshake, and calls then: the server receives exactly these bytes.
 func (c *Conn) DropAfter(n int, then func()) { c.left, c.vanished = n, then }
 
 // Rebind changes the client's address, as a router may. Handler.Admit gets the new address from now
 // on.
 func (c *Conn) Rebind(addr string) { c.remote = addr }
 
-// Break breaks the connection: the client notices at once, the server only after IdleTimeout.
+// Break breaks the connection: the client detects it at once, the server only after IdleTimeout.
 func (c *Conn) Break() {
 	c.Drop()
 	c.client.end(transport.Closed{Code: transport.CodeLost, Text: "connection is broken"})
 }
 
-// Stall makes the client stop reading, or start again. Meanwhile the network takes no data of the
-// server for it, so that the server's slot remains full, and packets in flight are not read. The
-// connection is kept open, as QUIC's stack would keep it, and data that the client flushes is still
+// Stall makes the client stop reading, or start again. While it is stalled, the network accepts no
+// data from the server for it, so that the server's slot remains full, and packets in flight are
+// not read. The connection remains open, as with QUIC, and data that the client flushes is still
 // sent.
 func (c *Conn) Stall(stall bool) {
 	c.client.stalled = stall
@@ -120,7 +120,7 @@ func (c *Conn) Stall(stall bool) {
 }
 
 // SetClock gives the client a clock that differs from the network's; its session gets times of that
-// clock. Call it right after Dial; the client's owner must use the same clock.
+// clock. Call it directly after Dial; the client's owner must use the same clock.
 func (c *Conn) SetClock(k Clock) { c.client.clock = k }
 
 // Counts returns the packets to the server and to the client, by outcome.
@@ -204,7 +204,7 @@ func (e *end) send(size int) netem.Transit {
 // receive accepts a datagram.
 func (e *end) receive(at time.Duration, d *event) {
 	if e.gone || e.link == nil {
-		return // It overtook the handshake, or is too late.
+		return // The datagram overtook the handshake, or is too late.
 	}
 	if e.deaf || e.stalled {
 		e.peer.counts.Hole++
@@ -217,7 +217,7 @@ func (e *end) receive(at time.Duration, d *event) {
 }
 
 // measure updates the round trip from a packet of this end that took transit to arrive. It assumes
-// that the acknowledgement takes the present delay of the other direction.
+// that the acknowledgement has the current delay of the other direction.
 func (e *end) measure(transit time.Duration) {
 	back := &e.peer.out
 	sample := transit + back.Link.Delay + back.Backlog(e.conn.net.Now())
@@ -230,7 +230,8 @@ func (e *end) measure(transit time.Duration) {
 	}
 }
 
-// rtt is the round trip as measured by this end, or that of the link before the first sample.
+// rtt returns the round trip that this end has measured, or before the first sample the round trip
+// of the link.
 func (e *end) rtt() time.Duration {
 	if e.srtt > 0 {
 		return e.srtt
@@ -289,7 +290,7 @@ func (e *end) closeLink() {
 	e.quit(c)
 }
 
-// quit ends this end and tells the peer, as QUIC's CONNECTION_CLOSE does.
+// quit ends this end and informs the peer, like QUIC's CONNECTION_CLOSE.
 func (e *end) quit(c transport.Closed) {
 	if e.end(c); e.silent {
 		return

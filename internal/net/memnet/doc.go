@@ -1,6 +1,6 @@
 // Package memnet drives transport sessions in memory: like quicnet, but on one goroutine and in
-// virtual time. The sessions and the bytes on the network are the same, handshake included; only
-// the network is a model.
+// virtual time. The sessions and the bytes on the network are the same, including the handshake;
+// only the network is a model.
 //
 // # The flow
 //
@@ -10,17 +10,17 @@
 //  3. Advance takes the flushed data, then runs the network up to a later time: it passes each
 //     arriving packet to its transport.Link at the time of arrival.
 //
-// All events happen inside of Advance and Take, callbacks (Handler.Admit, Admitted.Joined, the
-// done of Dial) included.
+// All events happen inside of Advance and Take, including callbacks (Handler.Admit,
+// Admitted.Joined, and done of Dial).
 //
 // # The model
 //
-// Each direction of a connection is a netem.Path: a bottleneck with a router's queue in front, then
-// a delay with jitter. A packet has 60 bytes besides its payload. Link sets how many datagrams are
-// lost, duplicated and overtaken. Reliable bytes travel as packets of the same link: a lost one is
-// sent again one and a half round trips later, later ones wait for it, and all arrive. They are
-// sent no faster than the bottleneck transfers them, so that a long queue of them does not push
-// datagrams out of the router.
+// Each direction of a connection is a netem.Path: a router's queue and a bottleneck, and then a
+// delay with jitter. A packet has 60 bytes in addition to its payload. Link sets the rates at which
+// datagrams are lost, duplicated and overtaken. Reliable bytes travel as packets of the same link:
+// a lost packet is sent again one and a half round trips later, later packets wait for it, and all
+// arrive. They are not sent faster than the bottleneck transfers them, so that a long queue of
+// reliable packets does not displace datagrams in the router.
 //
 // Of QUIC's other features only effects that a session can notice are modelled: there is no
 // congestion window (datagrams are sent at once, so a slot is free again right after Take), the

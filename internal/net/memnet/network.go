@@ -14,12 +14,12 @@ import (
 // bandwidth, because a link counts whole packets.
 const overhead = 60
 
-// Link is the model of a client's network. Both directions are alike.
+// Link is the model of a client's network. Both directions have the same parameters.
 type Link = netem.Link
 
 // Network is a server, its clients and the network between them. It belongs to one goroutine, and
-// so do the sessions made on it. Only Now may be called from any goroutine, as work that a game
-// runs elsewhere does.
+// so do the sessions made on it. Only Now may be called from any goroutine, for example from work
+// of a game on another goroutine.
 type Network struct {
 	// Stats counts events before there is a session; nil: not counted.
 	Stats *transport.Stats
@@ -42,9 +42,9 @@ func (n *Network) Now() time.Duration { return time.Duration(n.now.Load()) }
 func (n *Network) Serve(h transport.Handler) { n.handler = h }
 
 // Dial starts a connection. Its handshake happens in virtual time; done is called once,
-// inside Advance, with the session and the server's welcome, or with an error: a
-// *transport.Refusal when the server declined, a *transport.Closed otherwise. cfg needs an
-// Inbox; Client is set, and so are ID, from the welcome, and Clock where they are zero.
+// inside Advance, with the session and the server's welcome, or with an error: a *transport.Refusal
+// when the server declined, a *transport.Closed otherwise. cfg needs an Inbox. Dial sets Client
+// and, if they are zero, ID from the welcome, and Clock.
 func (n *Network) Dial(l Link, g transport.Greeting, cfg transport.SessionConfig, done func(*transport.Session, *netloopv1.Welcome, error)) *Conn {
 	n.dialled++
 	c := &Conn{net: n, remote: fmt.Sprintf("memory:%d", n.dialled)}
@@ -55,8 +55,8 @@ func (n *Network) Dial(l Link, g transport.Greeting, cfg transport.SessionConfig
 	return c
 }
 
-// Advance takes the data that sessions flushed, then runs the network until a time, which becomes
-// Now. A time in the past has only the effects of Take.
+// Advance takes the data that sessions have flushed, and then runs the network until a time, which
+// becomes Now. A time in the past has only the effects of Take.
 func (n *Network) Advance(to time.Duration) {
 	n.Take()
 	for {

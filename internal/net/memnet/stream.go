@@ -26,7 +26,7 @@ const (
 type streamOut struct {
 	next    uint64 // number of the next segment
 	flight  int    // segments that the peer has not acknowledged
-	waiting []byte // handshake: unsent bytes, which no session holds
+	waiting []byte // handshake: unsent bytes, before there is a session
 	timed   bool   // a pump is scheduled for the end of the backlog
 }
 
@@ -64,8 +64,8 @@ func (e *end) takeStream() {
 	}
 }
 
-// limited returns the part of a client's segment that it sends before it vanishes, and whether it
-// vanishes then: see DropAfter.
+// limited returns the part of a segment that the client sends before it vanishes, and reports
+// whether it then vanishes: see DropAfter.
 func (e *end) limited(b []byte) (part []byte, last bool) {
 	c := e.conn
 	if c.vanished == nil || e != &c.client {
@@ -88,7 +88,7 @@ func (e *end) vanish() {
 	then()
 }
 
-// nextSegment returns the next unsent bytes, those of the handshake first.
+// nextSegment returns the next unsent bytes, the bytes of the handshake first.
 func (e *end) nextSegment() []byte {
 	if w := e.stream.waiting; len(w) > 0 {
 		k := min(len(w), segmentSize)
@@ -116,8 +116,8 @@ func (e *end) pumpIn(d time.Duration) {
 	})
 }
 
-// sendReliable sends a packet, and again after a round trip and a half, until the peer accepts it:
-// arrive is called at each arrival and reports whether the peer does.
+// sendReliable sends a packet, and sends it again after each round trip and a half until the peer
+// accepts it. arrive is called at each arrival and reports whether the peer accepts the packet.
 func (e *end) sendReliable(size int, arrive func() bool) {
 	n := e.conn.net
 	again := func() {
@@ -146,7 +146,7 @@ func (e *end) sendReliable(size int, arrive func() bool) {
 }
 
 // receiveSegment accepts a segment, acknowledges it, and delivers the segments that are in order. A
-// stalled client accepts none.
+// stalled client accepts no segments.
 func (e *end) receiveSegment(seq uint64, b []byte) bool {
 	if e.stalled {
 		return false
@@ -179,7 +179,7 @@ func (e *end) receiveSegment(seq uint64, b []byte) bool {
 	return true
 }
 
-// deliver hands stream bytes that are in order to the session, or to the handshake.
+// deliver passes stream bytes that are in order to the session, or to the handshake.
 func (e *end) deliver(b []byte) {
 	if e.gone {
 		return
@@ -194,8 +194,8 @@ func (e *end) deliver(b []byte) {
 	err := e.link.ReceiveStream(e.now(), b)
 	var c *transport.Closed
 	if errors.As(err, &c) && c.Remote {
-		// The peer only waits for the acknowledgement of its close.
+		// The peer is only waiting for the acknowledgement of its close.
 		e.end(*c)
 	}
-	// After any other error the session closes by itself: pump closes the link.
+	// After any other error the session closes itself, and pump closes the link.
 }

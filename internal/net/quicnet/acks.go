@@ -19,20 +19,21 @@ const (
 	flushChances = 8
 )
 
-// acks sends the acknowledgement of received packets with the next datagram.
+// acks makes quic-go send the acknowledgement of received packets together with the next datagram.
 //
-// QUIC acknowledges every second packet at once, in a packet of its own if need be. quic-go adds an
-// acknowledgement that is not due yet to stream data, but not to a datagram alone: two ends that
-// answer each datagram by one would send half as many packets again. So an otherwise unused stream
-// claims to have a byte. quic-go packs the acknowledgement, asks for the stream's limit, and gets
-// zero. The peer receives no part of the stream.
+// QUIC acknowledges every second packet at once, if necessary in a separate packet. quic-go adds an
+// acknowledgement that is not due yet to stream data, but not to a packet with only a datagram: two
+// ends that answer each datagram with a datagram would send 1.5 times as many packets. So acks uses
+// an otherwise unused stream that pretends to have a byte to send. quic-go packs the
+// acknowledgement, asks for the stream's limit, and gets zero. The peer receives no data of the
+// stream.
 type acks struct {
 	due   atomic.Bool  // a packet has arrived since the last flush
 	began atomic.Int64 // start of the current flush, as Unix time in ns; 0: none
 
-	// Of the goroutine that sends datagrams:
-	opened bool          // the stream, if the peer allows one
-	stream limitedWriter // kept open
+	// Fields of the goroutine that sends datagrams:
+	opened bool          // the stream was opened, if the peer permits one
+	stream limitedWriter // the stream, which remains open
 	asked  bool          // quic-go has asked for the limit at least once
 	failed int           // failed flushes while asked is false; at most flushChances
 	rests  time.Time     // no flush before this time
@@ -46,8 +47,8 @@ type limitedWriter interface {
 
 var oneByte = []byte{0}
 
-// flush waits until quic-go has packed its pending data, with the acknowledgement. After a recent
-// flush took too long it has no effect: the data waits in quic-go's queue, and the sender
+// flush waits until quic-go has packed its pending data, with the acknowledgement. It has no effect
+// if a recent flush took too long: then the data waits in quic-go's queue, and the sender
 // continues.
 func (a *acks) flush(conn *quic.Conn) {
 	if !a.due.Swap(false) {
@@ -61,7 +62,7 @@ func (a *acks) flush(conn *quic.Conn) {
 		return
 	}
 	a.began.Store(began.UnixNano())
-	_, err := a.stream.WriteWithLimit(oneByte, none) // It always fails.
+	_, err := a.stream.WriteWithLimit(oneByte, none) // This always returns an error.
 	a.began.Store(0)
 	asked := errors.Is(err, quic.ErrWriteLimitReached)
 	a.asked = a.asked || asked
@@ -70,7 +71,8 @@ func (a *acks) flush(conn *quic.Conn) {
 	}
 }
 
-// open opens the stream. If the peer allows none, acknowledgements have packets of their own.
+// open opens the stream. If the peer permits no stream, acknowledgements are sent in separate
+// packets.
 func (a *acks) open(conn *quic.Conn) {
 	a.opened = true
 	s, err := conn.OpenUniStream()
@@ -81,8 +83,8 @@ func (a *acks) open(conn *quic.Conn) {
 	a.stream = s
 }
 
-// rest stops flushes for flushRest. After flushChances calls it stops them for good if quic-go has
-// never asked for the limit: then the peer allows no data on such a stream.
+// rest stops flushes for flushRest. After flushChances calls it stops them permanently if quic-go
+// has never asked for the limit, because then the peer permits no data on such a stream.
 func (a *acks) rest(now time.Time) {
 	_ = a.stream.SetWriteDeadline(time.Time{}) // Undoes hurry; it never fails.
 	a.rests = now.Add(flushRest)

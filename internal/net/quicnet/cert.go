@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// Trust selects the servers that a client trusts. The zero value trusts the system's authorities,
-// and on a loopback address any certificate.
+// Trust selects the servers that a client trusts. The zero value trusts the system's certificate
+// authorities and, on a loopback address, any certificate.
 type Trust struct {
 	CAFile   string // a PEM file with the authorities to trust
 	CertHash string // the SHA-256 of the server's certificate, in hex
@@ -75,15 +75,16 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// OnLoopback reports whether only this machine can reach a server at an address, host:port. Of
-// names only localhost counts: others may resolve differently later.
+// OnLoopback reports whether only this machine can reach a server at an address, host:port. The
+// only name for which it is true is localhost, because other names may resolve to another address
+// later.
 func OnLoopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	return err == nil && loopback(host)
 }
 
-// Exposed returns the first address that other machines can reach, and its key. Its arguments are
-// pairs of key and address; empty addresses are skipped. It returns empty strings if there is none.
+// Exposed returns the first address that other machines can reach, with its key, or empty strings
+// if there is none. Its arguments are pairs of key and address; empty addresses are skipped.
 func Exposed(keysAndAddrs ...string) (key, addr string) {
 	for i := 0; i+1 < len(keysAndAddrs); i += 2 {
 		if key, addr = keysAndAddrs[i], keysAndAddrs[i+1]; addr != "" && !OnLoopback(addr) {

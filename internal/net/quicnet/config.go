@@ -11,19 +11,19 @@ import (
 const ALPN = "netloop/1"
 
 const (
-	// handshakeIdleTimeout bounds a silent QUIC handshake: a half-open one takes four goroutines
-	// and 69 KiB.
+	// handshakeIdleTimeout bounds a silent QUIC handshake: a half-open handshake takes four
+	// goroutines and 69 KiB.
 	handshakeIdleTimeout = 3 * time.Second
 	// idleTimeout is the time without packets of the peer after which a connection ends.
 	idleTimeout = 10 * time.Second
 	// keepAlivePeriod is the interval of packets that keep an idle connection open.
 	keepAlivePeriod = 3 * time.Second
 
-	// initialPacketSize is the size of QUIC's packets; the search for a larger one is off.
+	// initialPacketSize is the size of QUIC's packets; the search for a larger size is disabled.
 	initialPacketSize = 1200
-	// peerStreams and peerUniStreams bound the open streams of a peer. One stream is netloop's own,
-	// one more a browser's CONNECT, and HTTP/3 has three unidirectional ones. Streams beyond these
-	// are never read.
+	// peerStreams and peerUniStreams bound the open streams of a peer. netloop uses one stream, a
+	// browser's CONNECT another one, and HTTP/3 three unidirectional streams. Further streams are
+	// never read.
 	peerStreams    = 4
 	peerUniStreams = 6
 	// serverWindow bounds the unread stream data of one client on the server: 32 KiB hold a hello,
@@ -62,8 +62,8 @@ func commonQUIC(window uint64) *quic.Config {
 		// packets may be limited to 1 280 B.
 		InitialPacketSize: initialPacketSize,
 		EnableDatagrams:   true,
-		// Datagrams are below 1200 B anyway, and on a path that shrinks every larger one would be
-		// lost although the connection remains open.
+		// Datagrams are smaller than 1200 B anyway. On a path whose packet size decreases, all
+		// larger datagrams would be lost while the connection remains open.
 		DisablePathMTUDiscovery: true,
 	}
 }
@@ -74,10 +74,10 @@ func sinceNow() func() time.Duration {
 	return func() time.Duration { return time.Since(start) }
 }
 
-// withoutGSO disables quic-go's segmentation offload, unless the environment sets it already. The
-// kernel would cut quic-go's buffers into packets of one size. Our packets have many sizes, so
-// there is no gain, but for each packet quic-go takes a buffer of 20 KB, of which several per
-// connection are in use or in its pool. quic-go has no other switch.
+// withoutGSO disables quic-go's segmentation offload, unless the environment sets it. With it the
+// kernel cuts quic-go's buffers into packets of one size. Our packets have many sizes, so there is
+// no gain; but quic-go takes a buffer of 20 KB for each packet, and several buffers per connection
+// are in use or in its pool. quic-go has no other switch.
 func withoutGSO() {
 	const key = "QUIC_GO_DISABLE_GSO"
 	if _, said := os.LookupEnv(key); !said {

@@ -32,9 +32,9 @@ type plain struct {
 	beside  atomic.Pointer[sealed.Channel]
 }
 
-// nudgeDatagram only makes QUIC send a packet: the server notices the client's address by it, or
-// that it has restarted. A restarted server answers packets that are larger than its answer. Every
-// other datagram begins with a field of protobuf, which is never 0.
+// nudgeDatagram only makes QUIC send a packet, from which the server learns the client's new
+// address. A restarted server answers it, because it answers packets that are larger than its
+// answer. Every other datagram begins with a field of protobuf, which is never 0.
 var nudgeDatagram [32]byte
 
 var (
@@ -71,7 +71,7 @@ func (c *plain) received() uint64 {
 	return n
 }
 
-// ReceiveDatagram implements driver.Conn. It drops those of nudgeDatagram.
+// ReceiveDatagram implements driver.Conn. It drops datagrams that are equal to nudgeDatagram.
 func (c *plain) ReceiveDatagram() ([]byte, error) {
 	for {
 		if b, err := c.Conn.ReceiveDatagram(); err != nil || !bytes.Equal(b, nudgeDatagram[:]) {
@@ -132,7 +132,7 @@ func (s *Stream) Peek(b []byte) (int, error) {
 // CloseWrite implements driver.Conn.
 func (s *Stream) CloseWrite() error { return s.Stream.Close() }
 
-// streamError converts a read error of a QUIC stream to one of driver.Conn.
+// streamError converts a read error of a QUIC stream to an error of driver.Conn.
 func streamError(err error) error {
 	var reset *quic.StreamError
 	if err != nil && errors.As(err, &reset) {
@@ -141,8 +141,8 @@ func streamError(err error) error {
 	return err
 }
 
-// SendError converts an error of QUIC's SendDatagram to one of driver.Conn. It does not allocate
-// for a nil error.
+// SendError converts an error of QUIC's SendDatagram to an error of driver.Conn. It does not
+// allocate for a nil error.
 func SendError(err error) error {
 	if err == nil {
 		return nil
@@ -154,7 +154,7 @@ func SendError(err error) error {
 	return err
 }
 
-// Protocol is an application protocol over QUIC. The ends select one in TLS.
+// Protocol is an application protocol over QUIC. The ends select a protocol in TLS.
 type Protocol struct {
 	ALPN string
 	Kind transport.Kind

@@ -101,20 +101,21 @@ type DialConfig struct {
 	TLS      *tls.Config // nil: ClientTLS with the zero Trust
 	Protocol *Protocol   // nil: Plain
 	Greeting transport.Greeting
-	// TablesTimeout bounds the time from the first part of the server's tables to the last; 0: 5 s.
+	// TablesTimeout bounds the time from the first part of the server's tables to the last part; 0:
+	// 5 s.
 	TablesTimeout time.Duration
 	// Session needs an Inbox; Dial sets Client and ID, and a clock if there is none.
 	Session transport.SessionConfig
-	Dialer  *Dialer // nil: a socket of its own, closed with the connection
+	Dialer  *Dialer // nil: a new socket, which is closed with the connection
 	// QUICOnly disables sealed records: all datagrams travel over QUIC.
 	QUICOnly bool
-	// Quiet is the time after which a dial fails if no packet has arrived at the Dialer's socket,
-	// where that is known; 0: no limit.
+	// Quiet is the time after which a dial fails if no packet has arrived at the Dialer's socket;
+	// 0: no limit. It applies only if the Dialer counts arrivals.
 	Quiet time.Duration
 }
 
 // Dial connects and waits for the server's answer. A refusal is the error *transport.Refusal; ctx
-// bounds all of it.
+// bounds the whole dial.
 func Dial(ctx context.Context, cfg DialConfig) (*transport.Session, *netloopv1.Welcome, error) {
 	if cfg.Protocol == nil {
 		plain := Plain()

@@ -27,12 +27,12 @@ type ServerConfig struct {
 	// Config configures the listener's admission.
 	admission.Config
 	Listen string      // host:port of the UDP socket; port 0 picks a free one
-	TLS    *tls.Config // nil: a certificate for development, kept
+	TLS    *tls.Config // nil: a certificate for development
 	// Protocols are served besides [Plain].
 	Protocols []Protocol
 	Socket    *udpbatch.Stats // nil: not counted
 	// Through wraps the socket, for example with an emulated network; its Close closes the socket.
-	// The wrapped socket is that of package net, not of udpbatch. nil: not wrapped.
+	// The wrapped socket is a socket of package net, not of udpbatch. nil: not wrapped.
 	Through func(socket net.PacketConn) net.PacketConn
 	// PlainSocket makes quic-go use the socket of package net directly. NETLOOP_PLAIN_SOCKET=true
 	// has the same effect.
@@ -44,7 +44,7 @@ type ServerConfig struct {
 
 	IdleTimeout time.Duration // 0: a client without packets for 10 s is lost
 	// Secret is the source of the listener's keys. If it is the same after a crash and a restart,
-	// former clients notice the restart within milliseconds, and proofs of addresses remain valid.
+	// former clients detect the restart within milliseconds, and proofs of addresses remain valid.
 	// It must differ for every listener. Empty: random.
 	Secret []byte
 }
@@ -117,7 +117,7 @@ func (l *Listener) take(socket *net.UDPConn) (err error) {
 	default:
 		failed := func(err error) { l.admission.Failed("packet was not sent", "error", err) }
 		l.socket, l.peers, err = udpbatch.Open(socket, udpbatch.Config{Stats: l.cfg.Socket, Failed: failed, Take: takerOf(l.records)})
-		if udp, same := l.socket.(*net.UDPConn); same { // This system has no batches.
+		if udp, same := l.socket.(*net.UDPConn); same { // This system does not support batches.
 			l.socket = newSocket(udp, takerOf(l.records), nil)
 		}
 	}
@@ -147,7 +147,7 @@ func (c ServerConfig) withDefaults() ServerConfig {
 func derive(secret []byte, purpose string) *[32]byte {
 	key, err := hkdf.Key(sha256.New, secret, nil, purpose, 32)
 	if err != nil {
-		panic("quicnet: " + err.Error()) // Only a length far above 32 fails.
+		panic("quicnet: " + err.Error()) // It fails only for a length far above 32.
 	}
 	return (*[32]byte)(key)
 }
@@ -167,7 +167,8 @@ func (c *ServerConfig) serverTLS() (*tls.Config, error) {
 	for _, p := range c.Protocols {
 		conf.NextProtos = append(conf.NextProtos, p.ALPN)
 	}
-	// A returning client performs a new handshake, so tickets would only take work and memory.
+	// A returning client performs a new handshake, so session tickets would only cost time and
+	// memory.
 	conf.SessionTicketsDisabled = true
 	return conf, nil
 }

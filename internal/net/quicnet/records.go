@@ -9,7 +9,7 @@ import (
 	"github.com/netloop/netloop/internal/net/sealed"
 )
 
-// newRecords returns the table of a socket's records, which write sends.
+// newRecords returns the table for a socket's records. The function write sends records.
 func newRecords(stats *sealed.Stats, write func(b, local []byte, to *net.UDPAddr) error) *sealed.Table {
 	return sealed.NewTable(sealed.Config{
 		Write: write, Stats: stats, Clock: sinceNow(),
@@ -17,7 +17,8 @@ func newRecords(stats *sealed.Stats, write func(b, local []byte, to *net.UDPAddr
 	})
 }
 
-// writeRecord sends a sealed record on a socket. With local, it is sent from that address.
+// writeRecord sends a sealed record on a socket. If local is set, the record is sent from that
+// address.
 func writeRecord(on net.PacketConn, b, local []byte, to *net.UDPAddr) (err error) {
 	switch on := on.(type) {
 	case interface {
@@ -32,10 +33,10 @@ func writeRecord(on net.PacketConn, b, local []byte, to *net.UDPAddr) (err error
 	return err
 }
 
-// taker takes the records among a socket's packets, and reports whether it took a packet.
+// taker handles a packet if it is a record, and reports whether it is.
 type taker func(b []byte, from netip.AddrPort, local []byte, waited time.Duration) bool
 
-// takerOf returns the taker that passes records to a table; nil without a table.
+// takerOf returns the taker that passes records to a table; or nil if there is no table.
 func takerOf(records *sealed.Table) taker {
 	if records == nil {
 		return nil
@@ -49,8 +50,8 @@ func takerOf(records *sealed.Table) taker {
 	}
 }
 
-// filtered returns a socket from which QUIC reads all packets but the records, which the table
-// gets.
+// filtered returns a socket from which QUIC reads all packets except records, which are passed to
+// the table.
 func filtered(socket net.PacketConn, records *sealed.Table) net.PacketConn {
 	if records == nil {
 		return socket

@@ -11,12 +11,13 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// refusedAfter is the time without packets after a refusal until a connection counts as lost.
-// Refusals can be forged: a live connection receives packets meanwhile.
+// refusedAfter is the time without packets after a refusal after which a connection counts as lost.
+// A refusal alone is not enough, because it can be forged; a live connection receives packets
+// within this time.
 const refusedAfter = 250 * time.Millisecond
 
 // refusals end the connections of a dialer to a vanished server: the server's machine refuses their
-// packets, which is detected long before IdleTimeout. Any goroutine may use them.
+// packets, so the loss is detected long before the idle timeout. Any goroutine may use them.
 type refusals struct {
 	mu    sync.Mutex
 	conns map[*quic.Conn]*watched
@@ -28,7 +29,7 @@ type watched struct {
 	examined bool          // a refusal is being examined
 }
 
-// add starts to watch a connection.
+// add starts watching a connection.
 func (r *refusals) add(conn *quic.Conn, received func() uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -38,7 +39,7 @@ func (r *refusals) add(conn *quic.Conn, received func() uint64) {
 	r.conns[conn] = &watched{received: received}
 }
 
-// remove stops to watch it.
+// remove stops watching a connection.
 func (r *refusals) remove(conn *quic.Conn) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -8,15 +8,16 @@ import (
 	"golang.org/x/net/ipv4"
 )
 
-// socket is a UDP socket of package net, of a dialer or a listener. It passes sealed records on,
-// counts arrivals and, where the system reports them, handles refusals: the ICMP messages of a
-// machine without a listener at the server's port. QUIC uses none of them, and the system reports a
-// refusal as an error of the next read or write, which would end every connection of the socket.
+// socket is a UDP socket of package net, of a dialer or a listener. It passes sealed records to
+// their table, counts arrivals and, if the system reports them, handles refusals: ICMP messages of
+// a machine without a listener at the server's port. QUIC does not use refusals, and the system
+// reports them as an error of the next read or write, which would end every connection of the
+// socket.
 type socket struct {
 	*net.UDPConn
 	batch   *ipv4.PacketConn
 	take    taker         // nil: all packets are for QUIC
-	arrived atomic.Uint64 // packets, or batches of them
+	arrived atomic.Uint64 // number of packets, or of batches
 	refused func(netip.AddrPort)
 }
 
@@ -30,7 +31,7 @@ func newSocket(udp *net.UDPConn, take taker, refused func(netip.AddrPort)) *sock
 	return s
 }
 
-// ReadBatch is called by QUIC where the system has batches.
+// QUIC calls ReadBatch on systems with batches.
 func (s *socket) ReadBatch(ms []ipv4.Message, flags int) (int, error) {
 	for {
 		n, err := s.batch.ReadBatch(ms, flags)
@@ -44,8 +45,8 @@ func (s *socket) ReadBatch(ms []ipv4.Message, flags int) (int, error) {
 	}
 }
 
-// filter passes the records among packets on, moves the others to the front, and returns their
-// number.
+// filter passes the records among packets to take, moves the other packets to the front, and
+// returns their number.
 func (s *socket) filter(ms []ipv4.Message) (kept int) {
 	for i := range ms {
 		m, to := &ms[i], &ms[kept] //nolint:gosec // kept is at most i.
@@ -61,13 +62,13 @@ func (s *socket) filter(ms []ipv4.Message) (kept int) {
 	return kept
 }
 
-// ReadFrom is called by QUIC where the system has no control messages.
+// QUIC calls ReadFrom on systems without control messages.
 func (s *socket) ReadFrom(b []byte) (int, net.Addr, error) {
 	n, _, _, addr, err := s.ReadMsgUDP(b, nil)
 	return n, addr, err
 }
 
-// ReadMsgUDP is called by QUIC elsewhere.
+// QUIC calls ReadMsgUDP on all other systems.
 func (s *socket) ReadMsgUDP(b, oob []byte) (n, oobn, flags int, addr *net.UDPAddr, err error) {
 	for {
 		n, oobn, flags, addr, err = s.UDPConn.ReadMsgUDP(b, oob)
@@ -78,7 +79,7 @@ func (s *socket) ReadMsgUDP(b, oob []byte) (n, oobn, flags int, addr *net.UDPAdd
 	}
 }
 
-// writeAttempts bounds the attempts of a write that fails by errors of earlier packets.
+// writeAttempts bounds the attempts of a write that fails because of errors of earlier packets.
 const writeAttempts = 4
 
 // WriteMsgUDP is called to write a packet of QUIC or a record.

@@ -7,14 +7,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hearRefusals asks the kernel for errors of sent packets. A socket for IPv6 also sends packets of
-// IPv4.
+// hearRefusals makes the kernel report errors of sent packets. A socket for IPv6 also sends packets
+// of IPv4.
 func (s *socket) hearRefusals() {
 	raw, err := s.SyscallConn()
 	if err != nil {
 		return
 	}
-	_ = raw.Control(func(fd uintptr) { // On failure the client notices by the timeout.
+	_ = raw.Control(func(fd uintptr) { // On failure the client detects the loss by the timeout.
 		_ = unix.SetsockoptInt(int(fd), unix.SOL_IP, unix.IP_RECVERR, 1)
 		_ = unix.SetsockoptInt(int(fd), unix.SOL_IPV6, unix.IPV6_RECVERR, 1)
 	})
@@ -47,8 +47,8 @@ func (s *socket) takeRefusals() (some bool) {
 	return some
 }
 
-// refuses reports whether the control messages of an error say that a packet was refused
-// (ECONNREFUSED): no process listens at its address.
+// refuses reports whether the control messages of an error report a refused packet (ECONNREFUSED):
+// no process listens at its address.
 func refuses(control []byte) bool {
 	messages, err := unix.ParseSocketControlMessage(control)
 	if err != nil {
@@ -65,8 +65,8 @@ func refuses(control []byte) bool {
 	return false
 }
 
-// addrPortOf returns the address to which a packet was sent; the zero one, which no server has, if
-// the kernel does not report it.
+// addrPortOf returns the address to which a packet was sent; or the zero address, which no server
+// has, if the kernel does not report it.
 func addrPortOf(to unix.Sockaddr) netip.AddrPort {
 	switch to := to.(type) {
 	case *unix.SockaddrInet4:

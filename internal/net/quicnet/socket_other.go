@@ -2,7 +2,7 @@
 
 package quicnet
 
-// hearRefusals has no effect except on Linux: a client notices by the timeout.
+// hearRefusals has no effect except on Linux: a client detects the loss by the timeout.
 func (s *socket) hearRefusals() {}
 
 func (s *socket) takeRefusals() bool { return false }

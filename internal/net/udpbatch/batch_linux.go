@@ -10,22 +10,22 @@ import (
 )
 
 const (
-	// messageBytes and messagePackets bound a message of several packets: by the size of a UDP
-	// datagram, and by the number of packets that every kernel accepts in such a message.
+	// messageBytes and messagePackets bound a message of several packets, by the size of a UDP
+	// datagram and by the number of packets that every kernel accepts in a message.
 	messageBytes   = 65000
 	messagePackets = 64
-	// lookBack is the number of recent messages searched for one to the same peer. The packets that
-	// a connection sends at once are near each other.
+	// lookBack is the number of recent messages among which a message to the same peer is searched.
+	// The packets that a connection sends at once are close together.
 	lookBack = 8
 	// controlBytes holds QUIC's control messages: the local address, the mark for congestion, the
 	// size of segments.
 	controlBytes = 128
 )
 
-// batch is a set of packets for the kernel, and the messages made of them. It has one owner at a
-// time.
+// batch is a set of packets for the kernel, and the messages made of them. One goroutine at a time
+// uses it.
 type batch struct {
-	data     []byte // of all packets; its capacity is never exceeded
+	data     []byte // data of all packets; its capacity is never exceeded
 	packets  []packet
 	messages []message
 	since    time.Time // time of the first packet
@@ -39,16 +39,16 @@ type packet struct {
 }
 
 // message is one or more packets to one peer, which the kernel gets as one buffer and cuts into
-// packets: each of them but the last has segment bytes.
+// packets. Each packet except the last has segment bytes.
 type message struct {
 	addr        *net.UDPAddr
-	first, last int // of packets
+	first, last int // indexes of packets
 	count       int // number of packets on the wire
 	size        int // in bytes
 	segment     int
 	control     [controlBytes]byte // without the size of segments
 	controlLen  int
-	offered     bool // by Offer: is not sent again
+	offered     bool // by Offer: not sent again after an error
 }
 
 func newBatch() *batch {
@@ -70,8 +70,8 @@ func (b *batch) fits(size int) bool {
 	return len(b.packets) < batchPackets && len(b.data)+size <= batchBytes
 }
 
-// add copies a write of QUIC into the batch. With merge, the data joins the last message to the
-// same peer if possible; otherwise it is a message of its own.
+// add copies a write of QUIC into the batch. If merge is set, the data is appended to the last
+// message to the same peer if possible; otherwise it becomes a separate message.
 func (b *batch) add(data, control []byte, addr *net.UDPAddr, merge bool) {
 	if b.empty() {
 		b.since = time.Now()
@@ -124,8 +124,8 @@ func (b *batch) lastTo(addr *net.UDPAddr) *message {
 	return nil
 }
 
-// takes reports whether n may be appended to m: all packets but the last must have one size, and
-// the control messages must be equal. The packet of an offered message may be lost.
+// takes reports whether n may be appended to m: all packets except the last must have the same
+// size, and the control messages must be equal. The packet of an offered message may be lost.
 func (m *message) takes(n *message) bool {
 	return !m.offered && m.size%m.segment == 0 &&
 		(n.segment == m.segment || n.count == 1 && n.size < m.segment) &&

@@ -1,7 +1,7 @@
 // Package udpbatch is the UDP socket of a server, made for many small datagrams at a tick rate.
-// With a socket of package net, QUIC spends more on wake-ups than on bytes: each arriving datagram
-// wakes the runtime's poller, and so does each sent one once the network has released it. The
-// socket of this package is not in that poller.
+// With a socket of package net, QUIC spends more time on wake-ups than on bytes: each arriving
+// datagram wakes the runtime's poller, and so does each sent datagram when the network has released
+// it. The runtime's poller does not watch the socket of this package.
 //
 // # The flow
 //
@@ -19,5 +19,5 @@
 // writer and loses no packet. The kernel reports an error of a packet too late for its writer: the
 // error is counted, and other packets are not affected. Close sends all written packets.
 //
-// The package works on Linux. Elsewhere Open returns the socket that it was given.
+// The package works on Linux. On other systems Open returns its argument.
 package udpbatch

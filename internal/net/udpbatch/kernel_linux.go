@@ -17,10 +17,10 @@ type mmsghdr struct {
 	n uint32 // bytes moved by the kernel
 }
 
-// sendmmsg passes messages to the kernel and returns the number accepted. An error concerns the
-// first message; none was accepted then.
+// sendmmsg passes messages to the kernel and returns the number accepted. If there is an error, it
+// is for the first message, and no message was accepted.
 //
-// The call does not block, so the runtime is not notified of it: that would switch threads whenever
+// The call does not block, so it does not notify the runtime, which would switch threads whenever
 // the network is slow.
 func sendmmsg(fd int, messages []mmsghdr) (int, error) {
 	n, _, errno := unix.RawSyscall6(unix.SYS_SENDMMSG, uintptr(fd), uintptr(unsafe.Pointer(&messages[0])), uintptr(len(messages)), unix.MSG_DONTWAIT, 0, 0)
@@ -90,8 +90,8 @@ func appendSegment(control []byte, size int) []byte {
 }
 
 // arrival returns facts of a packet from its control messages: the time at which the kernel
-// received it, in nanoseconds of the real-time clock, 0 if unknown, and the control message of the
-// local address to which it was sent, nil if unknown.
+// received it, in nanoseconds of the real-time clock, or 0 if unknown, and the control message of
+// the local address to which it was sent, or nil if unknown.
 func arrival(control []byte) (at int64, local []byte) {
 	for len(control) > 0 {
 		h, body, remainder, err := unix.ParseOneSocketControlMessage(control)

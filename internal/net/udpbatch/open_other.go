@@ -4,7 +4,7 @@ package udpbatch
 
 import "net"
 
-// Open returns the socket itself, without batches and times of arrival: Linux alone has them.
+// Open returns the socket itself, without batches and times of arrival, which only Linux supports.
 func Open(socket *net.UDPConn, _ Config) (net.PacketConn, *Peers, error) {
 	return socket, nil, nil
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Peers holds the times of arrival for followed addresses. Other addresses are not stored, so
-// forged ones fill no memory. A nil *Peers and the zero value hold no address.
+// forged addresses fill no memory. A nil *Peers and the zero value hold no address.
 type Peers struct {
 	mu     sync.RWMutex
 	byAddr map[key]*Peer
@@ -33,18 +33,18 @@ type mark struct {
 }
 
 const (
-	// peerMarks is the number of stored arrivals of a peer: as many as arrive in one round.
+	// peerMarks is the number of stored arrivals of a peer: as many as may arrive in one round.
 	peerMarks = 4
-	// markAge is the greatest age of an arrival: several rounds. An older one belongs to an earlier
-	// packet, and its time would be wrong.
+	// markAge is the greatest age of an arrival: several rounds. An older arrival belongs to an
+	// earlier packet, and its time would be wrong.
 	markAge = 20 * time.Millisecond
-	// sealed is the least that QUIC adds to a datagram: the first byte, a connection id of four, a
-	// packet number, a frame's type and length, and the seal.
+	// sealed is the smallest number of bytes that QUIC adds to a datagram: the first byte, a
+	// connection id of four bytes, a packet number, a frame's type and length, and the seal.
 	sealed = 1 + 4 + 1 + 1 + 1 + 16
 )
 
 // Follow starts to store arrivals from an address, until Leave has been called as often as Follow.
-// It returns nil for an address that is not of UDP.
+// It returns nil for an address that is not a UDP address.
 func (ps *Peers) Follow(addr net.Addr) *Peer {
 	a, ok := addr.(*net.UDPAddr)
 	if ps == nil || !ok {
@@ -79,7 +79,8 @@ func (p *Peer) Leave() {
 
 // Waited returns the time from the arrival of a packet with a datagram of size bytes, which has
 // just been read, until now, or 0 if it is unknown. It uses the newest large enough packet from
-// that address, never one older than the datagram's own, so the true wait is as long or longer.
+// that address, which is never older than the datagram's own packet, so the true wait is at least
+// as long.
 func (p *Peer) Waited(size int, now time.Time) time.Duration {
 	if p == nil {
 		return 0

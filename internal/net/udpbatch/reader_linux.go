@@ -27,15 +27,15 @@ const (
 	readBatch = 32
 )
 
-// reader reads in rounds. The holder of lock owns all fields but deadline and closed.
+// reader reads in rounds. The holder of lock owns all fields except deadline and closed.
 //
 //	wait for a packet ──▶ read until none is left ──▶ was it quiet before? wait again
 //	                              ▲                              │ no
 //	                              └── some read: Pause ◀─────────┘ none read: wait again
 //
-// It waits with an epoll of its own, in which the socket is registered for arrivals only, one at a
+// It waits with a separate epoll, in which the socket is registered only for arrivals, one at a
 // time. The runtime's epoll would be notified of each packet that arrives during a pause, and of
-// each that the network has released.
+// each packet that the network has released.
 type reader struct {
 	peers *Peers
 
@@ -44,7 +44,7 @@ type reader struct {
 	cfg      *Config
 	poll     *os.File // the epoll
 	pollRaw  syscall.RawConn
-	arm      func(poll uintptr)      // asks for one notification of an arrival
+	arm      func(poll uintptr)      // requests one notification of an arrival
 	arrived  func(poll uintptr) bool // reports whether a packet has arrived
 	headers  [readBatch]mmsghdr
 	names    [readBatch]sockaddr
@@ -68,7 +68,7 @@ func (r *reader) open(fd int, cfg *Config) error {
 	if err != nil {
 		return os.NewSyscallError("epoll_create1", err)
 	}
-	_ = unix.SetNonblock(poll, true) // So that the runtime watches it.
+	_ = unix.SetNonblock(poll, true) // This lets the runtime watch it.
 	r.poll = os.NewFile(uintptr(poll), "epoll")
 	if r.pollRaw, err = r.poll.SyscallConn(); err == nil {
 		err = os.NewSyscallError("epoll_ctl", unix.EpollCtl(poll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{}))
@@ -133,7 +133,7 @@ func (r *reader) ReadBatch(ms []ipv4.Message, _ int) (int, error) {
 	}
 }
 
-// over returns an error if the reader is closed or its deadline has passed, and nil otherwise.
+// over returns an error if the reader is closed or its deadline has passed, and otherwise nil.
 func (r *reader) over() error {
 	switch {
 	case r.closed.Load():
@@ -185,8 +185,8 @@ func (r *reader) receive(ms []ipv4.Message) (int, error) {
 	return n, err
 }
 
-// finish passes packets to Config.Take, moves the others to the front, sets the fields of their
-// messages from the kernel's headers, and returns their number.
+// finish passes packets to Config.Take, and moves the packets that Take does not handle to the
+// front. It sets the fields of their messages from the kernel's headers, and returns their number.
 func (r *reader) finish(ms []ipv4.Message) (kept int) {
 	now := time.Now()
 	real := now.UnixNano()

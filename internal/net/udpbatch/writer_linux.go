@@ -21,22 +21,23 @@ const (
 	// a thread during it.
 	callMessages = 16
 	// callTime is the time after which the sender yields its processor, because a due tick may wait
-	// for it. With much less, batches would fill up and writers block.
+	// for it. With a much smaller value, batches would fill up and writers would block.
 	callTime = 100 * time.Microsecond
-	// retryPause is the pause before a send is repeated, and maxRetries the number of repetitions
-	// if the queue of the network interface is full (ENOBUFS).
+	// retryPause is the pause before a send is repeated, and maxRetries the largest number of
+	// repetitions if the queue of the network interface is full (ENOBUFS).
 	retryPause = time.Millisecond
 	maxRetries = 10
-	// maxReady is the number of full batches that wait for the sender, for packets of Offer: a tick
-	// of a thousand clients. Two more batches are being filled and being sent.
+	// maxReady is the number of full batches that wait for the sender, for packets of Offer: enough
+	// for a tick of a thousand clients. In addition one batch is being filled and one is being
+	// sent.
 	maxReady = 14
 	// closeRetries is the number of repetitions if the socket's buffer is full (EAGAIN) while the
-	// socket closes. Before that, they have no limit.
+	// socket closes. Otherwise their number is not limited.
 	closeRetries = 100
 )
 
-// writer collects packets and sends them. One batch is filled while another is sent to the kernel;
-// full ones wait in between.
+// writer collects packets and sends them. One batch is filled while another is passed to the
+// kernel; full batches wait in between.
 type writer struct {
 	socket int
 	family uint16
@@ -48,8 +49,8 @@ type writer struct {
 	some  sync.Cond // signals packets to send, or the end
 	room  sync.Cond // signals that the sender has taken a batch
 	fill  *batch
-	ready []*batch    // full ones, oldest first; at most maxReady
-	free  []*batch    // empty ones
+	ready []*batch    // full batches, oldest first; at most maxReady
+	free  []*batch    // empty batches
 	ended atomic.Bool // written under mu
 
 	done    chan struct{} // the sender has ended
