@@ -15,8 +15,8 @@ import (
 // addresses is the content of --addr-file.
 type addresses struct {
 	Listen   string `json:"listen"`
-	Admin    string `json:"admin"` // empty without an admin listener
-	Web      string `json:"web"`   // empty without pages
+	Admin    string `json:"admin"` // "" without an admin listener
+	Web      string `json:"web"`   // "" without pages
 	CertHash string `json:"cert_hash"`
 }
 
@@ -32,8 +32,8 @@ func addressesOf(s *netloop.Server, o *options) addresses {
 	return at
 }
 
-// bound returns the address of a listener. If it listens on all addresses of this machine, the
-// requested host is kept: the system calls 0.0.0.0 by the name [::].
+// bound returns the address of a listener. If it listens on all addresses of this machine, bound
+// keeps the requested host, because the system reports 0.0.0.0 as [::].
 func bound(taken net.Addr, asked string) string {
 	host, port, err := net.SplitHostPort(taken.String())
 	if err == nil && everywhere(host) {
@@ -45,14 +45,14 @@ func bound(taken net.Addr, asked string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// everywhere reports whether a host means all addresses of this machine.
+// everywhere reports whether a listener on host accepts on all addresses of this machine.
 func everywhere(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "" || ip != nil && ip.IsUnspecified()
 }
 
-// addrFile is the file of --addr-file. It appears whole or not at all, because other programs wait
-// for it. A nil addrFile has no effect.
+// addrFile is the file of --addr-file. The file appears complete or not at all, because other
+// programs wait for it. A nil addrFile has no effect.
 type addrFile struct {
 	path string
 	temp *os.File
@@ -81,7 +81,7 @@ func (c *configuration) newAddrFile() (*addrFile, error) {
 	return &addrFile{path, temp}, nil
 }
 
-// publish writes the addresses and lets the file appear.
+// publish writes the addresses to the temporary file and renames it to its final name.
 func (f *addrFile) publish(at addresses) error {
 	if f == nil {
 		return nil
@@ -90,7 +90,7 @@ func (f *addrFile) publish(at addresses) error {
 	if err != nil {
 		return err
 	}
-	const readable = 0o644 // Other users' tools wait for it; it holds no secret.
+	const readable = 0o644 // Other users' tools wait for the file; it holds no secret.
 	_, err = f.temp.Write(append(text, '\n'))
 	if err := errors.Join(err, f.temp.Chmod(readable), f.temp.Close()); err != nil {
 		return err

@@ -15,14 +15,14 @@ import (
 	"github.com/netloop/netloop/internal/admin"
 )
 
-// The limits on reading from an admin listener, which may be another server: an answer arrives with
-// the next tick, and describes at most some thousand systems.
+// The limits of reading from an admin listener, which may belong to another server: an answer
+// arrives with the next tick, and describes at most some thousand systems.
 const (
 	viewTimeout = 10 * time.Second
 	maxView     = 64 << 20
 )
 
-// adminFlags select the running server that a command asks.
+// adminFlags are the flags that select the running server to which a command sends its request.
 type adminFlags struct {
 	address string
 	tokens  string
@@ -33,7 +33,7 @@ func (f *adminFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.tokens, "admin-token-file", "", "file with a token for --admin, as the server's")
 }
 
-// url returns the URL of a server's page, from a URL or a bare host and port.
+// url returns the URL of a server's page. The flag may be a URL or only a host and port.
 func (f *adminFlags) url(page string, query url.Values) (*url.URL, error) {
 	full := f.address
 	if !strings.Contains(full, "://") {
@@ -48,8 +48,8 @@ func (f *adminFlags) url(page string, query url.Values) (*url.URL, error) {
 	return at, nil
 }
 
-// open requests a page, and returns an answer of status OK with the page's URL for messages. If
-// there is a file of tokens it sends one, with the write role for all methods but GET.
+// open requests a page, and returns an answer of status OK, and the page's URL for messages. With a
+// file of tokens it sends one of the tokens, of the write role unless the method is GET.
 func (f *adminFlags) open(ctx context.Context, method, page string, query url.Values) (resp *http.Response, from string, err error) {
 	at, err := f.url(page, query)
 	if err != nil {
@@ -97,5 +97,5 @@ func (f *adminFlags) ask(ctx context.Context, method, page string, query url.Val
 	return body, from, nil
 }
 
-// errNoAdmin is the error of a command that only a running server can answer.
+// errNoAdmin is the error of a command that needs a running server if --admin is missing.
 var errNoAdmin = errors.New("--admin is missing: give the admin address of a running server, for instance --admin 127.0.0.1:8080")

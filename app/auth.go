@@ -15,8 +15,9 @@ const (
 	authToken = "token"
 )
 
-// checkAuth returns an error for settings that would admit players by mistake, or contradict each
-// other. netloop checks that again; here the error names the operator's setting.
+// checkAuth returns an error for settings that would admit players by mistake, or that contradict
+// each other. netloop checks the same again, but the error of checkAuth names the operator's
+// setting.
 func (o *options) checkAuth(bad func(key string, value any, remedy string) error) error {
 	asks := o.Auth == authToken
 	exposed, addr := o.exposed()
@@ -39,7 +40,8 @@ func (o *options) checkAuth(bad func(key string, value any, remedy string) error
 	return nil
 }
 
-// exposed returns the first address for players that other machines reach, and its key.
+// exposed returns the first address at which players can connect from other machines, and the key
+// of its setting.
 func (o *options) exposed() (key, addr string) {
 	key, addr = quicnet.Exposed("listen", o.Listen, "web", o.Web)
 	if key == "" && o.WebURL != "" { // The URL is for other machines.
@@ -62,7 +64,8 @@ func (c *configuration) keysError(err error) error {
 	return c.gameError(err)
 }
 
-// authLine returns the banner's line about authentication. The server has just read the keys.
+// authLine returns the banner's line about authentication. It uses the keys that the server has
+// just read.
 func authLine(c *netloop.Config) string {
 	a := c.Auth
 	if a.Keys != "" {

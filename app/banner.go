@@ -37,7 +37,7 @@ func (p *program) announce(s *netloop.Server, cfg netloop.Config, network *simul
 	return err
 }
 
-// page returns the URL at which a browser on this machine finds the pages, or, behind a proxy, any
+// page returns the URL of the pages for a browser on this machine, or, behind a proxy, for any
 // browser.
 func (b *banner) page() string {
 	if b.cfg.WebURL != "" {
@@ -109,14 +109,14 @@ func ordinal(n int) string {
 	return fmt.Sprintf("%d ticks", n)
 }
 
-// tableWidth is the column at which the names of a stage's systems wrap: a terminal's usual width
-// with some room for long names.
+// tableWidth is the column at which the names of a stage's systems wrap: the usual width of a
+// terminal plus some columns for long names.
 const tableWidth = 100
 
 // writeStages prints the table of the tick: each stage with its systems in the
 // order in which they run.
 func writeStages(w *strings.Builder, stages []loop.DumpStage) {
-	const column = 20 // of the first system: two spaces, a digit, the longest stage name
+	const column = 20 // column of the first system: two spaces, a digit, the longest stage name
 	fmt.Fprintf(w, "  %-*s%s\n", column-2, "stage", "systems in the order of running; netloop's own in (parentheses)")
 	for _, stage := range stages {
 		if stage.Stage == 0 {

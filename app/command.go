@@ -102,7 +102,7 @@ func notACommand(word string) error {
 	return fmt.Errorf("%q is not a command%s (commands: run, replay, inspect, config, doctor, loop, rooms, schema, token, version)", word, suggest(word, []string{"run", "replay", "inspect", "config", "doctor", "loop", "rooms", "schema", "token", "version", "help"}))
 }
 
-// noArgs refuses arguments that are not flags.
+// noArgs returns an error for arguments that are not flags.
 func noArgs(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:
@@ -127,8 +127,8 @@ func (c *configuration) addFlags(flags *pflag.FlagSet, but ...string) {
 	}
 }
 
-// flagValue keeps the text of a flag until all sources are merged, but refuses at once a text that
-// its setting cannot parse.
+// flagValue stores the text of a flag until all sources are merged. A text that the setting cannot
+// parse is refused at once.
 type flagValue struct {
 	s    *setting
 	text string
@@ -142,8 +142,8 @@ func (f *flagValue) Set(text string) error {
 	return f.s.parse(text)
 }
 
-// commandWith returns the path of a command in the tree of cmd that has a flag: run, or else the
-// first such command; "" if no command has it.
+// commandWith returns the path of a command that has a flag, from the tree of cmd: run if it has
+// the flag, or else the first such command, or "" if no command has it.
 func commandWith(cmd *cobra.Command, flag string) (path string) {
 	if !cmd.HasParent() && cmd.Flags().Lookup(flag) != nil {
 		return cmd.CommandPath() + " run" // The root's flags are those of run.
@@ -170,8 +170,8 @@ func flagNames(cmd *cobra.Command, below bool) (names []string) {
 	return names
 }
 
-// flagError rewrites pflag's errors to name the flag and the remedy. It suggests only flags of this
-// command: not every command takes the settings.
+// flagError rewrites pflag's errors so that they name the flag and say what to change. It suggests
+// only flags of this command, because not every command has the flags of the settings.
 func (c *configuration) flagError(cmd *cobra.Command, err error) error {
 	var (
 		unknown  *pflag.NotExistError
@@ -185,11 +185,11 @@ func (c *configuration) flagError(cmd *cobra.Command, err error) error {
 		if unknown.GetSpecifiedShortnames() != "" {
 			dashes = "-"
 		}
-		if has := commandWith(cmd.Root(), name); has != "" { // But this command does not.
+		if has := commandWith(cmd.Root(), name); has != "" { // Another command has the flag.
 			return fmt.Errorf("--%s is not a flag of %s, but of %s (%s --help lists them)", name, cmd.CommandPath(), has, cmd.CommandPath())
 		}
 		near := suggest(name, flagNames(cmd, false))
-		if near == "" { // A flag of another command.
+		if near == "" { // Suggest a flag of another command.
 			if near = suggest(name, flagNames(cmd.Root(), true)); near != "" {
 				_, other, _ := strings.Cut(strings.TrimSuffix(near, "?"), "mean ")
 				near = ": did you mean " + other + " of " + commandWith(cmd.Root(), other) + "?"

@@ -23,11 +23,11 @@ import (
 	"github.com/netloop/netloop/internal/web"
 )
 
-// finding is one line of the doctor.
+// finding is the result of one check, printed as one line.
 type finding struct {
 	about  string
 	is     string // the state
-	remedy string // the remedy; empty if the state is fine
+	remedy string // what to change; empty if the state is fine
 }
 
 // doctorCommand makes the command that checks this machine for a server.
@@ -84,7 +84,8 @@ func (c *configuration) examine(ctx context.Context, environ []string) []finding
 	}
 }
 
-// wantBuffer is the size that quic-go asks for: packets of many clients wait in one socket.
+// wantBuffer is the buffer size that quic-go requests, because the packets of many clients wait in
+// one socket.
 const wantBuffer = 7 << 20
 
 func examineBuffers() finding {
@@ -106,7 +107,7 @@ func examineBuffers() finding {
 }
 
 // examineProcessors compares Go's number of processors with the machine's, and with the limit of
-// the cgroup in processors; 0 is none.
+// the cgroup in processors; a limit of 0 means that there is none.
 func examineProcessors(procs, machine int, limit float64) finding {
 	f := finding{about: "processors", is: fmt.Sprintf("GOMAXPROCS %d of %d, no limit of a cgroup", procs, machine)}
 	if limit > 0 {
@@ -123,8 +124,8 @@ func examineProcessors(procs, machine int, limit float64) finding {
 	return f
 }
 
-// cpuLimit returns the number of processors that the cgroup of this process allows, 0 without a
-// limit.
+// cpuLimit returns the number of processors that the cgroup of this process allows, or 0 if it sets
+// no limit.
 func cpuLimit(root fs.FS) float64 {
 	dir := "sys/fs/cgroup"
 	if text, err := fs.ReadFile(root, "proc/self/cgroup"); err == nil {
@@ -148,13 +149,13 @@ func cpuLimit(root fs.FS) float64 {
 	return least
 }
 
-// wantFiles is a limit of open files that is ample for a server without web pages: clients share
-// one socket, and the admin listener has at most 64 connections.
+// wantFiles is a sufficient limit of open files for a server without web pages: its clients share
+// one socket, and its admin listener has at most 64 connections.
 const wantFiles = 256
 
-// files returns the number of files that a server with these settings may need: with pages also one
-// for each connection of a browser, and one for each player's WebSocket, with a quarter of these to
-// spare.
+// files returns the number of files that a server with these settings may need. With pages it adds
+// one file for each connection of a browser and for each player's WebSocket, and a quarter of the
+// number of players as reserve.
 func (o *options) files() uint64 {
 	if o.Web == "" {
 		return wantFiles
@@ -183,7 +184,8 @@ func examineClock(synchronised bool, err error) finding {
 	return finding{about: "clock", is: "synchronised"}
 }
 
-// enough is the least remaining validity of a certificate; the alert has the same threshold.
+// enough is the least remaining validity of a certificate without a warning; the alert has the same
+// threshold.
 const enough = 7 * 24 * time.Hour
 
 func (c *configuration) examineCertificate(now time.Time) finding {
@@ -249,7 +251,7 @@ func (c *configuration) examineAdmin(ctx context.Context) finding {
 	return f.port(o.Admin, err)
 }
 
-// port sets the finding for an address that cannot be opened.
+// port returns the finding for an address that cannot be opened.
 func (f finding) port(addr string, err error) finding {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
@@ -260,8 +262,8 @@ func (f finding) port(addr string, err error) finding {
 	return f
 }
 
-// examineSecret checks the files that must outlive the process, and makes none: they must be owned
-// by the server's user.
+// examineSecret checks the files that must outlive the process. It does not make them, because the
+// server's user must own them.
 func (c *configuration) examineSecret(environ []string) finding {
 	o, f := c.options, finding{about: "keys", is: "new ones at each start"}
 	path, dir := o.SecretFile, o.stateDir(environ)

@@ -67,7 +67,7 @@ type options struct {
 	Config       string        `name:"config" help:"YAML file with settings; flags and NETLOOP_ variables override it"`
 }
 
-// defaults returns the values of settings that are not set.
+// defaults returns the options with their default values.
 func defaults() *options {
 	return &options{
 		Listen:       "127.0.0.1:4433",
@@ -91,8 +91,8 @@ func defaults() *options {
 	}
 }
 
-// The bounds of options. netloop checks them again, under the names of its Config; here the error
-// names the operator's setting.
+// The bounds of options. netloop checks them again and names its Config fields, but the error of
+// check names the operator's setting.
 const (
 	maxSendEvery = 60
 	maxClients   = 10_000
@@ -109,7 +109,7 @@ const (
 	maxInspectRing = 10 * time.Minute
 )
 
-// samePlayer are the values of same-player.
+// samePlayer maps the values of same-player to netloop's policies.
 var samePlayer = map[string]netloop.DuplicatePolicy{
 	"take-over": netloop.DuplicateTakeOver, "refuse": netloop.DuplicateRefuse, "allow": netloop.DuplicateAllow,
 }
@@ -174,7 +174,7 @@ func (o *options) check(bad func(key string, value any, remedy string) error) er
 	return nil
 }
 
-// checkReturns is check for the options about returning clients and rewinding.
+// checkReturns does the work of check for the options about returning clients and rewinding.
 func (o *options) checkReturns(bad func(key string, value any, remedy string) error) error {
 	_, known := samePlayer[o.SamePlayer]
 	switch {
@@ -247,18 +247,18 @@ func (o *options) server() netloop.Config {
 		Seed:          o.Seed,
 	}
 	if o.FixedRate == (rate{}) {
-		c.Room.FixedRate = c.Room.Rate // So that the game's RoomDefaults cannot replace it.
+		c.Room.FixedRate = c.Room.Rate // Otherwise the game's RoomDefaults would replace it.
 	}
 	if o.KeepDropped == 0 {
-		c.Room.KeepDropped = -1 // 0 is the default there.
+		c.Room.KeepDropped = -1 // In a RoomSpec 0 means the default.
 	}
 	if o.MaxRewind == 0 {
-		c.Room.MaxRewind = -1 // The same here.
+		c.Room.MaxRewind = -1 // In a RoomSpec 0 means the default.
 	}
 	return c
 }
 
-// proxies are addresses of proxies as a setting: a list with commas.
+// proxies is a setting with addresses of proxies: a list with commas.
 type proxies []string
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -276,7 +276,7 @@ func (p proxies) text() string { return strings.Join(p, ",") }
 // MarshalText implements encoding.TextMarshaler.
 func (p proxies) MarshalText() ([]byte, error) { return []byte(p.text()), nil }
 
-// origins are the pages that may connect as a setting: a list with commas.
+// origins is a setting with the pages that may connect: a list with commas.
 type origins []string
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -292,7 +292,7 @@ func (o *origins) UnmarshalText(text []byte) error {
 // MarshalText implements encoding.TextMarshaler.
 func (o origins) MarshalText() ([]byte, error) { return []byte(strings.Join(o, ",")), nil }
 
-// rate is a netloop.Rate as a setting: 60, or 30000/1001. Its zero is 0.
+// rate is a setting with a netloop.Rate: 60, or 30000/1001. The zero value is written as 0.
 type rate netloop.Rate
 
 const remedyRate = "use 1 to 1000 Hz, for instance 60, or a fraction such as 30000/1001"

@@ -10,8 +10,8 @@ import (
 	"github.com/knadh/koanf/parsers/yaml"
 )
 
-// print writes the effective configuration as YAML that --config accepts. Values that are not
-// netloop's own default have their source in a comment.
+// print writes the effective configuration as YAML that --config accepts. A value that differs from
+// netloop's own default has a comment with its source.
 func (c *configuration) print(w io.Writer) error {
 	var b strings.Builder
 	section := ""
@@ -44,7 +44,8 @@ func (c *configuration) print(w io.Writer) error {
 	return err
 }
 
-// origin returns the source of a value, without the key, which is printed beside it.
+// origin returns the source of a value. It omits the key, because the key is printed on the same
+// line.
 func origin(from string) string {
 	if at := strings.LastIndex(from, ": "); at >= 0 {
 		from = from[:at]

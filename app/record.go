@@ -19,14 +19,14 @@ import (
 	"github.com/netloop/netloop/internal/recording"
 )
 
-// recordingFile is the file of --record. A nil one has no effect.
+// recordingFile is the file of --record. A nil recordingFile has no effect.
 type recordingFile struct {
 	file *os.File
 	sink *recording.Sink
 }
 
-// newRecording makes the file, which must not exist: after a crash it contains the very run to
-// examine. Other users may not read it, because it contains tokens.
+// newRecording makes the file. The file must not exist, because after a crash it contains the run
+// that the operator wants to examine. Other users cannot read the file, because it contains tokens.
 func (c *configuration) newRecording() (*recordingFile, error) {
 	path := c.options.Record
 	if path == "" {
@@ -61,15 +61,15 @@ func (f *recordingFile) close(ran bool) error {
 	return err
 }
 
-// roomRecordings are the files of --record-rooms. A nil one makes none.
+// roomRecordings makes the files of --record-rooms. A nil roomRecordings makes none.
 type roomRecordings struct {
 	dir   string
-	began string // when the server was started, for the names
+	began string // start of the server, for the names of the files
 	made  atomic.Uint64
 	log   *slog.Logger
 }
 
-// newRoomRecordings makes the folder, which other users may not read: its files contain tokens.
+// newRoomRecordings makes the folder. Other users cannot read it, because its files contain tokens.
 func (c *configuration) newRoomRecordings(now time.Time, log *slog.Logger) (*roomRecordings, error) {
 	dir := c.options.RecordRooms
 	if dir == "" {
@@ -81,15 +81,15 @@ func (c *configuration) newRoomRecordings(now time.Time, log *slog.Logger) (*roo
 	return &roomRecordings{dir: dir, began: now.UTC().Format("20060102T150405Z"), log: log}, nil
 }
 
-// begin makes a server write to the files.
+// begin makes a server record its rooms to the files.
 func (f *roomRecordings) begin(c *configuration, cfg *netloop.Config) {
 	if f != nil {
 		cfg.RecordRoom, cfg.RecordNotes = f.open, c.gameSettings()
 	}
 }
 
-// open makes the file of a room. A room is played even if its file cannot be made: a full disk must
-// not stop the game.
+// open makes the file of a room. If it cannot make the file, the room runs without a recording,
+// because a full disk must not stop the game.
 func (f *roomRecordings) open(room netloop.RoomInfo) (io.WriteCloser, error) {
 	name := fmt.Sprintf("%s-%06d-%s.rec", f.began, f.made.Add(1), fileName(room.Spec.Name))
 	file, err := os.OpenFile(filepath.Join(f.dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -109,11 +109,12 @@ type roomRecording struct {
 // Close closes the file.
 func (r roomRecording) Close() error { return errors.Join(r.Sink.Close(), r.file.Close()) }
 
-// maxFileName bounds the part of a file name that a room's name takes, in bytes: file systems take
-// 255.
+// maxFileName bounds the bytes of a room's name in a file name: file systems permit 255 bytes for
+// the whole name.
 const maxFileName = 64
 
-// fileName returns a room's name as part of a file name: the name may be a client's invention.
+// fileName returns a room's name as part of a file name. It replaces all characters except letters,
+// digits and -_. in ASCII, because a client may have chosen the name.
 func fileName(room string) string {
 	safe := strings.Map(func(r rune) rune {
 		if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("-_.", r)) {
@@ -205,13 +206,13 @@ func (p *program) replay(c *configuration, path string, ticks bool) error {
 // ofFile adds the recording's path to an error.
 func ofFile(path string, err error) error { return fmt.Errorf("replay: %q: %s", path, bare(err)) }
 
-// bare returns an error's text without prefixes that repeat its source.
+// bare returns an error's text without the prefixes that repeat the source.
 func bare(err error) string {
 	return strings.TrimPrefix(strings.TrimPrefix(err.Error(), "netloop: "), "replay: ")
 }
 
-// openReplay reads a recording's head twice: the game must have its settings before it
-// opens.
+// openReplay reads the head of a recording twice, because the game must have its recorded settings
+// before netloop opens it.
 func (c *configuration) openReplay(g netloop.Game, f io.ReadSeeker) (*netloop.Replay, error) {
 	_, b, err := recording.NewReader(f)
 	if err != nil {

@@ -19,10 +19,10 @@ import (
 // liveKeys are the settings that take effect while a server runs.
 var liveKeys = []string{"log-level"}
 
-// reloadOnHangup reads the configuration file again at each SIGHUP, which would end the process
-// otherwise, until stop is called.
+// reloadOnHangup reads the configuration file again at each SIGHUP until stop is called. Without it
+// a SIGHUP would end the process.
 func (c *configuration) reloadOnHangup(log *logging.Logger) (stop func()) {
-	hangups := make(chan os.Signal, 1) // Size 1: of several at once, one reads the newest file.
+	hangups := make(chan os.Signal, 1) // Size 1: one reload reads the newest file.
 	signal.Notify(hangups, syscall.SIGHUP)
 	done := make(chan struct{})
 	var reloads sync.WaitGroup
@@ -69,7 +69,7 @@ func (c *configuration) reload(log *logging.Logger) {
 	say := func() { told(log.Slog(), path, changed, waiting) }
 	level := c.find("log-level")
 	if quieter(texts[level.key], level.loaded) {
-		say() // While the level still permits it.
+		say() // Log the line before the new level hides it.
 		say = func() {}
 	}
 	_ = log.SetLevel(texts[level.key]) // The level was checked.
@@ -77,7 +77,7 @@ func (c *configuration) reload(log *logging.Logger) {
 	say()
 }
 
-// told writes the line of a reload.
+// told logs the result of a reload.
 func told(log *slog.Logger, path string, changed, waiting []string) {
 	attrs := []any{"file", path, "changed", strings.Join(changed, " ")}
 	if len(waiting) > 0 {
@@ -93,8 +93,8 @@ func quieter(level, than string) bool {
 	return a > b
 }
 
-// reread returns the text that each setting would have with the current file. It writes to no
-// setting: the game may be reading its own.
+// reread returns the text that each setting would have with the current file. It does not write to
+// any setting, because the game may be reading its settings.
 func (c *configuration) reread(path string) (map[string]string, error) {
 	file, err := c.loadFile(path)
 	if err != nil {
@@ -109,7 +109,7 @@ func (c *configuration) reread(path string) (map[string]string, error) {
 	return texts, nil
 }
 
-// reread returns the text of a setting with a file. Flags and environment take precedence.
+// reread returns the text that the setting has with a file. Flags and environment take precedence.
 func (s *setting) reread(file *koanf.Koanf) (string, error) {
 	switch {
 	case strings.HasPrefix(s.from, "--"), s.from == s.env:

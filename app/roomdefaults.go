@@ -17,7 +17,7 @@ func (c *configuration) setRoomDefaults(spec netloop.RoomSpec) error {
 	setDefault(c, "client-budget", &o.ClientBudget, spec.Budget)
 	setDefault(c, "keep-dropped", &o.KeepDropped, spec.KeepDropped)
 	setDefault(c, "max-rewind", &o.MaxRewind, spec.MaxRewind)
-	// In a RoomSpec a value below 0 disables these, in the options 0.
+	// A value below 0 disables these in a RoomSpec, but in the options the value 0 does.
 	o.KeepDropped, o.MaxRewind = max(o.KeepDropped, 0), max(o.MaxRewind, 0)
 	name := ""
 	for text, policy := range samePlayer {
@@ -31,7 +31,7 @@ func (c *configuration) setRoomDefaults(spec netloop.RoomSpec) error {
 	})
 }
 
-// setDefault sets the default of a setting, unless the game's is zero.
+// setDefault sets the default of a setting to the game's value, unless that is zero.
 func setDefault[T comparable](c *configuration, key string, to *T, game T) {
 	var none T
 	if game != none {

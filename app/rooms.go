@@ -77,7 +77,7 @@ func oneRoom(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// listRooms prints a line per room, over as many pages as needed.
+// listRooms prints one line for each room. It requests as many pages as needed.
 func (p *program) listRooms(cmd *cobra.Command, f *roomsFlags) error {
 	switch {
 	case f.address == "":

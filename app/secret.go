@@ -16,8 +16,8 @@ import (
 // minSecret is the minimum length of a secret in bytes, and the length of the derived keys.
 const minSecret = 32
 
-// secret returns the secret from which the keys of this server are derived, or nil if no file or
-// directory for it is set: then each start has new keys.
+// secret returns the secret from which the keys of this server are derived. It returns nil if
+// neither a file nor a directory for it is set: then the server has new keys at each start.
 func (c *configuration) secret(environ []string) ([]byte, error) {
 	o := c.options
 	if o.SecretFile != "" {
@@ -55,8 +55,8 @@ func (o *options) stateDir(environ []string) string {
 	return ""
 }
 
-// ownSecret derives this server's secret from that in a file, the machine's name and the listen
-// address: two servers must not have the same.
+// ownSecret derives this server's secret from the secret in a file, the machine's name and the
+// listen address, because two servers must not have the same secret.
 func ownSecret(secret []byte, machine, listen string) []byte {
 	own, err := hkdf.Key(sha256.New, secret, nil, "netloop server "+machine+" "+listen, minSecret)
 	if err != nil {
@@ -65,7 +65,7 @@ func ownSecret(secret []byte, machine, listen string) []byte {
 	return own
 }
 
-// readSecret reads a secret. Its errors are remedies.
+// readSecret reads a secret. The text of an error tells the operator what to change.
 func readSecret(path string) ([]byte, error) {
 	secret, err := os.ReadFile(path)
 	if err != nil {
@@ -77,8 +77,9 @@ func readSecret(path string) ([]byte, error) {
 	return secret, nil
 }
 
-// keptSecret reads the secret in a directory, and makes both if need be. Only the server's user may
-// read it: with it, an attacker can end other people's connections.
+// keptSecret reads the secret in a directory, and makes the directory and the secret if they do not
+// exist. Only the server's user may read the secret: with it an attacker can end other people's
+// connections.
 func keptSecret(dir string) ([]byte, error) {
 	if err := makeStateDir(dir); err != nil {
 		return nil, err
@@ -110,8 +111,8 @@ func exposed(path string) bool {
 	return err == nil && bits && info.Mode().Perm()&others != 0
 }
 
-// makeSecret makes the file, unless it exists. It appears whole or not at all, and of two servers
-// that start at once both read the same.
+// makeSecret makes the file, unless it exists. The file appears complete or not at all, and two
+// servers that start at once read the same file.
 func makeSecret(dir, path string) error {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -18,7 +18,7 @@ import (
 	"github.com/netloop/netloop/internal/logging"
 )
 
-// logGrace is the time to write out the log at the end. The process ends after it even if the
+// logGrace is the time to write out the log at the end. After it the process ends, even if the
 // reader of the log has stopped.
 const logGrace = 2 * time.Second
 
@@ -32,7 +32,7 @@ func (p *program) serve(ctx context.Context, c *configuration) error {
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.Background(), logGrace)
 		defer cancel()
-		_ = log.Close(ctx) // A log that cannot be written cannot take this error either.
+		_ = log.Close(ctx) // If the log fails, this error cannot be logged.
 	}()
 	defer c.reloadOnHangup(log)()
 	defer takeStandardLog(log.Slog())()
@@ -87,8 +87,8 @@ func takeStandardLog(to *slog.Logger) (restore func()) {
 	}
 }
 
-// open makes a server that listens, and writes its addresses to stdout and to the address file. The
-// operator can fix any error here.
+// open makes a server that listens, and writes its addresses to stdout and to the address file. An
+// operator can fix the cause of any error of open.
 func (p *program) open(c *configuration, log *logging.Logger, record *recordingFile, rooms *roomRecordings, network *simulation) (*netloop.Server, error) {
 	o, cfg := c.options, c.options.server()
 	var err error
@@ -132,8 +132,8 @@ func (p *program) open(c *configuration, log *logging.Logger, record *recordingF
 	return s, nil
 }
 
-// portError names the address that could not be opened, or the trace directory, under the
-// operator's key.
+// portError adds to an error the operator's key of the address that could not be opened, or of the
+// trace directory.
 func (c *configuration) portError(err error) error {
 	const remedy = "stop the process on that port or choose another port (0 picks a free one)"
 	if text, ok := strings.CutPrefix(err.Error(), "netloop: Admin: "); ok {
@@ -175,13 +175,13 @@ func (c *configuration) portError(err error) error {
 	return err
 }
 
-// unknownHost returns the remedy for a name that cannot be resolved.
+// unknownHost returns advice for the operator about a name that cannot be resolved.
 func unknownHost(err *net.DNSError) string {
 	return fmt.Sprintf("host %q is unknown: use an address of this machine, 127.0.0.1 for only this machine or 0.0.0.0 for all", err.Name)
 }
 
-// drawSeed draws a seed here rather than in netloop, so that it can be printed: with it the same
-// game can be run again.
+// drawSeed draws a random seed. The app draws it, and not netloop, so that the app can print it:
+// with the same seed the same game can be run again.
 func drawSeed() uint64 {
 	var b [8]byte
 	for {

@@ -16,15 +16,15 @@ import (
 // setting is one value that an operator may set. It writes straight to a field of the options or of
 // the game's Config.
 type setting struct {
-	key  string // listen, arena.rocks: the flag without its dashes, and the file's key
+	key  string // listen, arena.rocks: the flag's name without dashes, and the key in the file
 	env  string // NETLOOP_ARENA_ROCKS
 	help string
 	from string // the source of the value: "" is the default
-	game bool   // the default is the game's
+	game bool   // the default was set by the game
 	v    reflect.Value
 
-	// The value as text, by default and after load: for reload, which may not look at v while the
-	// game runs.
+	// The value as text, by default and after load. reload uses these texts, because it must not
+	// read v while the game runs.
 	standard, loaded string
 }
 
@@ -70,7 +70,7 @@ func settingsOf(section string, ptr any) ([]*setting, error) {
 	return all, nil
 }
 
-// prepare checks the field's type, and sets a field that is zero to its tag default.
+// prepare checks the field's type, and sets a zero field to the default in its tag.
 func (s *setting) prepare(tag reflect.StructTag) error {
 	if s.kind() == "" {
 		return fmt.Errorf("a %v cannot be a setting: use a bool, a number, a string, a time.Duration or an encoding.TextUnmarshaler, or the tag name:\"-\"", s.v.Type())
@@ -90,7 +90,7 @@ func (s *setting) prepare(tag reflect.StructTag) error {
 	return nil
 }
 
-// kind returns the type's name in --help, empty for a type that cannot be a setting.
+// kind returns the type's name in --help, or "" if the type cannot be a setting.
 func (s *setting) kind() string {
 	if _, ok := s.v.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		switch name := strings.ToLower(s.v.Type().Name()); name {
@@ -116,7 +116,8 @@ func (s *setting) kind() string {
 	return ""
 }
 
-// parse sets the value. Its error is the remedy: the caller adds the key in the user's spelling.
+// parse sets the value. The error says what to change; the caller adds the key as the user wrote
+// it.
 func (s *setting) parse(text string) error {
 	if u, ok := s.v.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		return u.UnmarshalText([]byte(text))
@@ -143,7 +144,7 @@ func (s *setting) parse(text string) error {
 	case "int":
 		n, err := strconv.ParseInt(text, 10, bits)
 		if err != nil {
-			if bits == 64 { // The bounds would not help.
+			if bits == 64 { // Bounds of 64 bits would not help the user.
 				return errors.New("use a whole number")
 			}
 			return fmt.Errorf("use a whole number from %d to %d", int64(-1)<<(bits-1), int64(1)<<(bits-1)-1)

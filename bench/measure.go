@@ -27,25 +27,25 @@ type reading struct {
 	counters       map[string]float64
 }
 
-// sample has the figures of a window.
+// sample holds the results of one measurement window.
 type sample struct {
-	server, player float64 // of a core
+	server, player float64 // busy cores
 	ticks          ticks.Snapshot
-	out, in        float64 // datagrams of a client in a tick
-	outBytes       float64 // of one sent datagram
+	out, in        float64 // datagrams per client and tick
+	outBytes       float64 // size of one sent datagram
 	inBytes        float64 // of one received datagram
-	resident       float64 // bytes of the server's memory for each client
-	snapshots      float64 // a second, of the median client; 0 for bare quic-go
-	late           float64 // ms, of the clients' frames, p99
-	saturated      string  // why the window is invalid: the clients were too slow; else empty
+	resident       float64 // bytes of the server's memory per client
+	snapshots      float64 // per second of the median client; 0 for bare quic-go
+	late           float64 // delay of the clients' frames in ms, p99
+	saturated      string  // why the window is invalid, if the clients were too slow; else empty
 }
 
 // maxBusy is the highest share of its core that the clients' program may use: above it the program
 // queues, and the measured cost of the server depends on that.
 const maxBusy = 0.9
 
-// fewest is the least share of ticks of which clients shall have had a snapshot: a server that
-// sends less does less.
+// fewest is the least share of ticks for which clients must receive a snapshot: a server that sends
+// fewer snapshots does less work, so its cost cannot be compared.
 const fewest = 0.95
 
 // turn is the setup of one measurement: the program, its roles as server and client with their
@@ -54,7 +54,7 @@ type turn struct {
 	program    string
 	serve      string   // roles
 	play       string   //
-	serverArgs []string // beside those of every server
+	serverArgs []string // in addition to the arguments of every server
 	playerArgs []string
 	clients    int
 }
@@ -68,7 +68,7 @@ func (b *bench) take(ctx context.Context, t turn) (s sample, err error) {
 	defer server.Stop()
 	empty := measure.Resident(server.PID())
 	result := filepath.Join(b.dir, "result")
-	_ = os.Remove(result) // The file of the clients before.
+	_ = os.Remove(result) // Remove the file of the previous clients.
 	ramp := time.Duration(t.clients) * 10 * time.Millisecond
 	player, err := start(t.program, b.playerCore, nil, t.play, append([]string{
 		"--addr", cmp.Or(at.Web, at.Listen), "--clients", strconv.Itoa(t.clients), "--ramp", ramp.String(),
@@ -123,7 +123,7 @@ func (b *bench) window(ctx context.Context, admin string, server, player *measur
 	return between(before, after, clients)
 }
 
-// errEnded is the error of a window that the clients finished before it was measured.
+// errEnded is the error of a window in which the clients ended before the measurement.
 var errEnded = errors.New("the clients were done before they had been measured, because the machine had other work")
 
 // errNotIn is the error of clients that did not connect in time.
@@ -183,7 +183,8 @@ func read(ctx context.Context, admin string, server, player *measure.Process) (r
 	return r, err
 }
 
-// adminToken permits the profiling of a server. The servers live for some seconds, on this machine.
+// adminToken permits the profiling of a server. The servers run for some seconds, and only on this
+// machine.
 const adminToken = "measured-on-loopback"
 
 func get(ctx context.Context, admin, page string) ([]byte, error) {

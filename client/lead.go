@@ -108,9 +108,10 @@ func (l *lead) clockMoved(rtt time.Duration, line loop.Timeline) {
 	l.estimate(rtt, line)
 }
 
-// aim sets the target, between 0 and limit: outside of that range the server could not measure
-// inputs, and the lead would never be corrected. Inputs of steps before the server's current step
-// are not sent. The server drops inputs beyond its window, which begins at the last tick.
+// aim sets the target, limited to the range from 0 to limit. With a lead outside of this range the
+// server could not measure the inputs, so the client would never correct the lead: below 0 the
+// client does not send inputs, because the server has already run their steps, and above limit the
+// server drops inputs, because they are beyond its window, which begins at the last tick.
 func (l *lead) aim(target time.Duration) { l.target = max(min(target, l.limit), 0) }
 
 func (l *lead) slot(step uint64) *madeStep { return &l.steps[step%uint64(len(l.steps))] }

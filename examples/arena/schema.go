@@ -16,8 +16,8 @@ var (
 	Pickups = netloop.NewClass[Pickup](Schema, "pickup", netloop.OnMap("X", "Y"))
 )
 
-// Controls is the input of a player in each fixed step. A missing input repeats the last one's held
-// keys; Fire, which is pressed, is not repeated.
+// Controls is the input of a player in each fixed step. A missing input is replaced by the held
+// keys of the last input, without Fire, which is a single press.
 var Controls = netloop.NewInput(Schema, func(last Control, _ int) Control {
 	last.Fire = false
 	return last
@@ -25,7 +25,7 @@ var Controls = netloop.NewInput(Schema, func(last Control, _ int) Control {
 
 // Messages. Entering, chatting and asking for the standings are game logic, and run in Update.
 var (
-	// Faster than any player.
+	// This limit is higher than the rate of any player.
 	Say       = netloop.NewRPC[*arenav1.Say](Schema, "say", netloop.Limit(2, 10))
 	Said      = netloop.NewRPC[*arenav1.Said](Schema, "said")
 	Enter     = netloop.NewRPC[Entry](Schema, "enter", netloop.Limit(1, 3))
@@ -36,24 +36,25 @@ var (
 // Size is the length of the arena's sides, in units. The arena wraps around.
 const Size = 4096
 
-// Ship is a player's ship. Its player's client predicts it, so each step has to change a field by
-// at least one quantum: a quantum of the position is the distance of the slowest ship in one step.
+// Ship is a player's ship. The player's client predicts it, so each step must change a field by at
+// least one quantum: the quantum of the position is the distance that the slowest ship flies in one
+// step.
 type Ship struct {
 	X, Y    float32 `net:"quant=1/32"`
 	VX, VY  float32 `net:"quant=1/64,read=owner"`  // units per second
 	Heading float32 `net:"quant=1/256,lerp=angle"` // radians, from 0 to 2π
 	Leaps   uint8   `net:"teleport"`               // counts jumps: over an edge, and to a new start
 	Thrust  bool
-	Turn    int8             // −1, 0 or 1
-	Reload  netloop.Deadline `net:"read=owner"` // it cannot fire before
-	Shield  netloop.Deadline // it takes no damage before
+	Turn    int8             // −1, 0 or 1: the direction of the turn
+	Reload  netloop.Deadline `net:"read=owner"` // the ship cannot fire before
+	Shield  netloop.Deadline // the ship takes no damage before
 	Name    string           `net:"max=16"`
-	Hull    uint8            // remaining hits; 0: it falls
-	Falls   netloop.Deadline // when it falls; it flies and fires until then
+	Hull    uint8            // remaining hits; at 0 the ship falls
+	Falls   netloop.Deadline // when the ship falls; until then it flies and fires
 	Score   int32
 }
 
-// Rock drifts.
+// Rock is an asteroid that drifts.
 type Rock struct {
 	X, Y   float32 `net:"quant=1/8"`
 	VX, VY float32 `net:"-"`        // units per second
@@ -61,9 +62,9 @@ type Rock struct {
 	Radius uint8
 }
 
-// Shot is the beam of a shot, which hits at once. It only shows the shot.
+// Shot is the beam of a shot, which hits at once. The object only makes the shot visible.
 type Shot struct {
-	X, Y    float32          `net:"quant=1/32"` // where it was fired
+	X, Y    float32          `net:"quant=1/32"` // position from which it was fired
 	Heading float32          `net:"quant=1/256"`
 	End     netloop.Deadline // it is visible until then
 	Born    netloop.SpawnKey `net:"read=owner"`
@@ -75,10 +76,10 @@ type PickupKind uint8
 // The kinds of pickups.
 const (
 	Repair PickupKind = iota // one more hit survived
-	Shield                   // no damage for a while
+	Shield                   // protects from damage for a time
 )
 
-// Pickup waits to be collected.
+// Pickup is an object that a ship can collect.
 type Pickup struct {
 	X, Y float32 `net:"quant=1/8"`
 	Kind PickupKind
@@ -90,7 +91,7 @@ type Control struct {
 	Turn         int8 // −1 left, 1 right
 }
 
-// Entry asks for a ship for a client that has watched.
+// Entry is the request of a client that has watched for a ship of its own.
 type Entry struct {
 	Name string `net:"max=16"`
 }
@@ -102,7 +103,7 @@ type Strike struct {
 	Step     uint64 // of the input that fired
 }
 
-// StandingsQuery asks for the best players.
+// StandingsQuery is the request for the best players.
 type StandingsQuery struct{ Top uint8 } // how many, at most 10
 
 // StandingsReply lists the best players, best first.

@@ -26,7 +26,7 @@ var migrations = []string{
 		ALTER TABLE owners ADD COLUMN used INTEGER NOT NULL DEFAULT 0; UPDATE owners SET used = unixepoch()`,
 }
 
-// openStore opens a file, or a database in memory without one, and brings it up to date.
+// openStore opens a file, or without a file name a database in memory, and runs the migrations.
 func openStore(file string) (*store, error) {
 	if file == "" {
 		file = ":memory:"
@@ -44,11 +44,11 @@ func openStore(file string) (*store, error) {
 	return s, nil
 }
 
-// migrate runs the migrations that the file has not had, each together with its number or not at
-// all.
+// migrate runs the migrations that the file does not have yet. Each migration and its number are
+// stored in one transaction.
 func (s *store) migrate() error {
-	// A saved table survives the end of the process; a power cut may lose the last second, which
-	// costs a table a move.
+	// A saved table survives the end of the process. A power cut may lose the last second, and so a
+	// move of a table.
 	if _, err := s.db.Exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 5000`); err != nil {
 		return err
 	}

@@ -30,7 +30,8 @@ type guest struct {
 	away bool // has lost the connection
 }
 
-// overTime is how long the scores of a match are shown until the remaining players play again.
+// overTime is the time for which the scores of a match are shown before the remaining players play
+// again.
 const overTime = 15 * time.Second
 
 // awayTurn is the time for a turn of an absent player.
@@ -77,7 +78,7 @@ func (tb *table) start(t *netloop.Tick) {
 // name returns the table's name, without the prefix of its room.
 func (tb *table) name() string { return strings.TrimPrefix(tb.spec.Name, tablePrefix) }
 
-// playing reports whether cards are dealt, and seats belong to their players.
+// playing reports whether cards are dealt and each seat belongs to a player.
 func (tb *table) playing() bool { return tb.match != nil && tb.match.Phase != Over }
 
 // join gives a player a seat: any player if one is free, and during a match only its players.
@@ -97,7 +98,7 @@ func (tb *table) join(t *netloop.Tick, c *netloop.Client) error {
 	return nil
 }
 
-// drop shows that a player has lost the connection, or has returned.
+// drop shows to all clients that a player has lost the connection, or has returned.
 func (tb *table) drop(t *netloop.Tick, c *netloop.Client, away bool) {
 	if g := tb.here[c.Join().Subject]; g != nil && !c.Spectator() {
 		g.away = away
@@ -105,7 +106,8 @@ func (tb *table) drop(t *netloop.Tick, c *netloop.Client, away bool) {
 	}
 }
 
-// leave frees a seat, except during a match: then it is kept, and its player may return.
+// leave frees a player's seat, except during a match: then the table keeps the seat, and the player
+// may return.
 func (tb *table) leave(t *netloop.Tick, c *netloop.Client) {
 	player := c.Join().Subject
 	if c.Spectator() || tb.here[player] == nil {
@@ -116,7 +118,7 @@ func (tb *table) leave(t *netloop.Tick, c *netloop.Client) {
 	tb.proceed(t)
 }
 
-// turn performs a player's action, which the rules may refuse.
+// turn performs a player's action, if the rules permit it.
 func (tb *table) turn(t *netloop.Tick, from *netloop.Client, do func(player int) error) error {
 	if !tb.playing() || from.Spectator() {
 		return said(errNotYours)
@@ -132,7 +134,7 @@ func (tb *table) turn(t *netloop.Tick, from *netloop.Client, do func(player int)
 	return nil
 }
 
-// afterTurn follows every turn, of a player or of the timer.
+// afterTurn is called after every turn, of a player or of the timer.
 func (tb *table) afterTurn(t *netloop.Tick) {
 	if tb.match.Phase == Over {
 		tb.wait = slices.DeleteFunc(slices.Clone(tb.match.Players), func(p string) bool { return tb.here[p] == nil })
@@ -152,7 +154,7 @@ func (tb *table) proceed(t *netloop.Tick) {
 	tb.show(t)
 }
 
-// changed continues with a changed match.
+// changed saves a changed match, and continues with it.
 func (tb *table) changed(t *netloop.Tick) {
 	tb.begin(t)
 	tb.saver.Changed(t)
@@ -182,7 +184,7 @@ func (tb *table) remind(t *netloop.Tick) {
 	}
 }
 
-// due is called when the time limit has passed: it begins the next match or round, or ends the turn
+// due is called when the time limit has passed. It begins the next match or round, or ends the turn
 // of a late player.
 func (tb *table) due(t *netloop.Tick) {
 	switch tb.match.Phase {
@@ -202,8 +204,8 @@ func (tb *table) due(t *netloop.Tick) {
 	}
 }
 
-// late draws a card for a player after the time limit. If no player is present, it only starts the
-// time limit again.
+// late draws a card for a player whose time limit has passed. If no player is present, it only
+// starts the time limit again.
 func (tb *table) late(t *netloop.Tick) {
 	if !tb.anybody() {
 		tb.begin(t)

@@ -29,8 +29,9 @@ func (l *leaf) offsets() int {
 	}
 }
 
-// Apart writes the difference between the structs at a and b, a - b leaf by leaf, to off: for
-// angles and rotations it takes the short way. A difference that is not finite is 0.
+// Apart writes the difference between the structs at a and b, a - b leaf by leaf, to off. For
+// angles and rotations it writes the shorter of the two turns. A difference that is not finite
+// becomes 0.
 func (p *Plan) Apart(off []float64, a, b unsafe.Pointer) {
 	at := 0
 	for i := range p.leaves {

@@ -98,7 +98,8 @@ func (t *tee) WithGroup(name string) slog.Handler {
 	return &tee{Handler: t.Handler.WithGroup(name), log: t.log, prefix: t.prefix + name + ".", attrs: t.attrs}
 }
 
-// appendAttr appends an attribute as name and text; a group adds each of its attributes.
+// appendAttr appends an attribute to dst as its name and text. For a group it appends each
+// attribute of the group.
 func appendAttr(dst [][2]string, prefix string, a slog.Attr) [][2]string {
 	v := a.Value.Resolve()
 	if v.Kind() == slog.KindGroup {

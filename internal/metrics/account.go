@@ -23,7 +23,8 @@ type Account struct {
 	m    *Metrics
 	kind string
 
-	// Excludes Report during Close: a room whose end the server stopped awaiting may still report.
+	// reporting is held by Close and by the methods that report, so that they do not overlap: a
+	// room may still report after the server stopped awaiting its end.
 	reporting sync.Mutex
 	closed    bool
 	// This room's share of each series: the total of a counter, the bits of the value of a gauge.

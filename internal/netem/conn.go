@@ -27,7 +27,7 @@ type Conn struct {
 	start     time.Time
 	receivers sync.WaitGroup
 
-	received, toSend chan struct{} // size 1: signals news
+	received, toSend chan struct{} // size 1: signals a new datagram or state
 	closing          chan struct{} // closed by Close
 	sent             chan struct{} // closed when send has ended
 
@@ -42,8 +42,8 @@ type Conn struct {
 
 var _ net.PacketConn = (*Conn)(nil)
 
-// Listen puts a network in front of a server's socket, which belongs to the Conn from now on. The
-// server receives from its clients' own addresses; after a rebind, from another port.
+// Listen puts a network in front of a server's socket, which then belongs to the Conn. The server
+// receives datagrams from its clients' own addresses, and after a rebind from another port.
 func Listen(socket net.PacketConn, cfg Config) *Conn {
 	cfg.Client = false
 	return newConn(socket, nil, cfg)
@@ -80,7 +80,7 @@ func notify(news chan struct{}) {
 
 func (c *Conn) now() time.Duration { return time.Since(c.start) }
 
-// use makes a socket the Conn's, and reads from it.
+// use makes a socket the current one of the Conn, and starts to read from it.
 func (c *Conn) use(socket net.PacketConn) {
 	c.socket = socket
 	c.receivers.Go(func() { c.receive(socket) })
@@ -120,8 +120,8 @@ func (c *Conn) take(socket net.PacketConn, b []byte, from net.Addr, err error) b
 	return err == nil
 }
 
-// addrPort converts a UDP address to the form of the Exchange, in which an IPv4 address is not
-// mapped to IPv6. It reports false for any other address.
+// addrPort converts a UDP address to the form that the Exchange uses, in which an IPv4 address is
+// not mapped to IPv6. It reports false for an address of another kind.
 func addrPort(a net.Addr) (netip.AddrPort, bool) {
 	u, ok := a.(*net.UDPAddr)
 	if !ok {
@@ -197,8 +197,9 @@ func (c *Conn) WriteTo(b []byte, to net.Addr) (int, error) {
 	return len(b), nil
 }
 
-// rebindLocked gives a client another socket, if the Exchange requests it. Datagrams under way to
-// the old one are lost. If the system has no other socket, the client keeps its own.
+// rebindLocked gives a client another socket, if the Exchange requests it. Datagrams on their way
+// to the old socket are lost. If the system cannot open another socket, the client keeps the old
+// one.
 func (c *Conn) rebindLocked() {
 	if !c.exchange.Rebound() || c.open == nil {
 		return
@@ -207,9 +208,9 @@ func (c *Conn) rebindLocked() {
 	if err != nil {
 		return
 	}
-	_ = c.socket.Close() // Its peers are not notified, as with a router.
+	_ = c.socket.Close() // Peers of the old socket are not notified, as with a router.
 	c.use(socket)
-	_ = c.setBuffer() // Best effort, as for the first one.
+	_ = c.setBuffer() // Best effort, as for the first socket.
 }
 
 // Rebind gives every client another address at once.
@@ -249,9 +250,9 @@ func (c *Conn) send() {
 	}
 }
 
-// nextToSend returns a datagram and the socket for it, or the time to wait for a datagram. It
-// returns no socket when send is to end. Once the Conn is closed, end is the time at which
-// lingering ends.
+// nextToSend returns a datagram and the socket to send it, or the time to wait for a datagram. It
+// returns no socket when send must end. Once the Conn is closed, end is the time at which lingering
+// ends.
 func (c *Conn) nextToSend(end *time.Duration) (net.PacketConn, Packet, time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

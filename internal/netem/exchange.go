@@ -7,14 +7,15 @@ import (
 	"time"
 )
 
-// The limits of an Exchange. Datagrams beyond them are dropped, counted as Overflow.
+// The limits of an Exchange. Datagrams above a limit are dropped and counted as Overflow.
 const (
-	// maxFlowBytes bounds the bytes that wait in one direction of one flow: two seconds at 4
-	// Mbit/s, so that one client's flood leaves the others their part of maxBytes.
+	// maxFlowBytes bounds the bytes that wait in one direction of one flow, to two seconds at 4
+	// Mbit/s: so the flood of one client cannot use the part of maxBytes that other clients need.
 	maxFlowBytes = 1 << 20
 	// maxBytes bounds the bytes that wait in one direction of all flows.
 	maxBytes = 32 << 20
-	// headers is the size of the IPv4 and UDP headers that a datagram has on a bottleneck.
+	// headers is the size of the IPv4 and UDP headers, which count for each datagram at a
+	// bottleneck.
 	headers = 28
 )
 
@@ -22,18 +23,18 @@ const (
 type Config struct {
 	Spec   Spec
 	Seed   uint64 // of every decision
-	Client bool   // it is at the client's end
+	Client bool   // the model is at the client's end
 	Stats  *Stats // nil: not counted
 }
 
-// Exchange is the model of a network at one end of it: In takes the datagrams that the socket
-// receives, Out those that the program sends. It belongs to one goroutine and gets the time as an
-// argument.
+// Exchange is the model of a network at one end of it. In is called with the datagrams that the
+// socket receives, and Out with the datagrams that the program sends. One goroutine uses an
+// Exchange, and passes the time as an argument.
 type Exchange struct {
 	cfg     Config
 	flows   flows
 	in, out directionQueue
-	rebound bool // a client's address shall change
+	rebound bool // the client must open another socket
 }
 
 // directionQueue holds the datagrams that wait in one direction.
@@ -73,7 +74,8 @@ func (x *Exchange) Set(s Spec) {
 	}
 }
 
-// In takes a datagram from the socket.
+// In is called with a datagram that the socket has received, and queues the copies that will reach
+// the program.
 func (x *Exchange) In(now time.Duration, from netip.AddrPort, b []byte) {
 	f := x.flows.of(from, now)
 	if f == nil {
@@ -87,8 +89,9 @@ func (x *Exchange) In(now time.Duration, from netip.AddrPort, b []byte) {
 	x.pass(&x.in, f, f.shown, now, b)
 }
 
-// Out takes a datagram from the program, to an address that the program uses for the other end:
-// after a rebind it differs from the address that the socket uses.
+// Out is called with a datagram that the program sends, and queues the copies that will reach the
+// other end. The address to is the one that the program uses for the other end: after a rebind it
+// differs from the address that the socket uses.
 func (x *Exchange) Out(now time.Duration, to netip.AddrPort, b []byte) {
 	f := x.flows.shownAs(to, now)
 	if f == nil && x.cfg.Client {
@@ -97,7 +100,7 @@ func (x *Exchange) Out(now time.Duration, to netip.AddrPort, b []byte) {
 	if f != nil {
 		x.rebindDue(f, now)
 	}
-	if f == nil || f.shown != to { // The client that had this address has another one now.
+	if f == nil || f.shown != to { // The client with this address has another one now.
 		x.cfg.Stats.add(x.out.d, Unbound)
 		return
 	}
@@ -141,14 +144,15 @@ func (x *Exchange) rebind(f *flow, now time.Duration) {
 	}
 }
 
-// Rebound reports, once, that this client's address shall change.
+// Rebound reports whether this client must open another socket, and clears the request.
 func (x *Exchange) Rebound() bool {
 	r := x.rebound
 	x.rebound = false
 	return r
 }
 
-// pass decides the fate of a datagram of a flow, and queues the copies that will arrive at addr.
+// pass decides whether, when and how often a datagram of a flow arrives, and queues the copies that
+// will arrive at addr.
 func (x *Exchange) pass(l *directionQueue, f *flow, addr netip.AddrPort, now time.Duration, b []byte) {
 	w, st := &x.cfg.Spec.Ways[l.d], x.cfg.Stats
 	damaged, where := f.damage[l.d].Float64(), f.damage[l.d].Uint64()

@@ -9,12 +9,13 @@ import (
 )
 
 const (
-	// maxFlows bounds the addresses at the other end that have their own flow, at about 1 KiB each:
-	// above the capacity of a room. Beyond it the flow that was silent for longest is dropped: with
-	// its next datagram it begins again, with new random numbers and without its rebinds.
+	// maxFlows bounds the addresses at the other end that have a flow of their own, at about 1 KiB
+	// each. It is larger than the capacity of a room. Above it the flow that was silent for longest
+	// is dropped: the next datagram of this flow opens a new one, with new random numbers and
+	// without the earlier rebinds.
 	maxFlows = 16_384
-	// flowIdle is the time for which a flow without a datagram is kept: longer than a connection
-	// is.
+	// flowIdle is the time for which a flow without datagrams is kept. It is longer than the idle
+	// timeout of a connection.
 	flowIdle = time.Minute
 	// firstPort is the first port that is assigned to clients.
 	firstPort = 1024
@@ -25,22 +26,22 @@ type flow struct {
 	peer    netip.AddrPort // the other end, as the socket addresses it
 	shown   netip.AddrPort // as the program addresses it
 	began   time.Duration
-	bound   time.Duration // when this address was first assigned
-	used    time.Duration // the last datagram
+	bound   time.Duration // time of the flow's start or of its last rebind
+	used    time.Duration // time of the last datagram
 	paths   [directions]Path
 	damage  [directions]*rand.Rand
 	waiting [directions]int // bytes
 	recent  *list.Element
 }
 
-// flows are the flows of an Exchange, found by flow.peer, the socket's address for the other end,
-// or by flow.shown, the program's address for it.
+// flows holds the flows of an Exchange. It finds a flow by flow.peer, the socket's address for the
+// other end, or by flow.shown, the program's address for it.
 type flows struct {
 	byPeer  map[netip.AddrPort]*flow
 	byShown map[netip.AddrPort]*flow
-	recent  *list.List // of *flow, the last used first
+	recent  *list.List // elements are *flow, the last used first
 	opened  uint64
-	port    uint16 // that was assigned last
+	port    uint16 // the port that was assigned last
 }
 
 func newFlows() flows {
@@ -61,7 +62,7 @@ func (fs *flows) of(peer netip.AddrPort, now time.Duration) *flow {
 	return fs.use(fs.byPeer[peer], now)
 }
 
-// shownAs returns the flow that the program addresses by an address, or nil.
+// shownAs returns the flow whose address for the program is shown, or nil.
 func (fs *flows) shownAs(shown netip.AddrPort, now time.Duration) *flow {
 	fs.forget(now)
 	return fs.use(fs.byShown[shown], now)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The bounds of the values that Parse accepts: with them, a typing mistake does not look like a
-// network that is down. The datagrams under way have other bounds, see maxBytes.
+// The bounds of the values that Parse accepts. They refuse typing mistakes that would look like a
+// broken network. The datagrams under way have other bounds, see maxBytes.
 const (
 	maxDelay  = 10 * time.Second // of one direction; jitter and buffer too
 	maxTime   = 24 * time.Hour   // of holes and rebind

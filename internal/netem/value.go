@@ -91,7 +91,8 @@ func shortRate(rate int) string {
 	return ""
 }
 
-// sizes are the units of a buffer in bytes, the longest name first.
+// sizes lists the units in which a buffer's size can be written, and the bytes of each. The longest
+// name is first, because B is the end of every other name.
 var sizes = []struct {
 	name string
 	size float64

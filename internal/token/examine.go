@@ -11,10 +11,11 @@ import (
 )
 
 const (
-	// MaxToken limits the size of a token: a login service's usual kilobyte, with room for claims.
+	// MaxToken limits the size of a token. A login service's tokens usually have one kilobyte; the
+	// rest is for more claims.
 	MaxToken = 8 << 10
-	// MaxLifetime limits the remaining lifetime of a token at its use: for that time its id is
-	// stored, and a stolen token remains usable.
+	// MaxLifetime limits the remaining lifetime of a token when it is used: during this time the
+	// server stores the token's id, and a stolen token remains usable.
 	MaxLifetime = time.Hour
 	// Leeway is the permitted difference between the clocks of server and login service.
 	Leeway = 10 * time.Second
@@ -48,7 +49,8 @@ type Finding struct {
 	Detail string // for the server's operator only
 }
 
-// Explain checks each part of a token. Only the server can tell whether it was used before.
+// Explain checks each part of a token, except whether the token was used before: only the server
+// knows that.
 func Explain(text string, want Want) []Finding {
 	e := newVerification(text, want)
 	return e.found

@@ -15,21 +15,21 @@ import (
 )
 
 const (
-	// maxKeys limits the keys of a folder, which has one key of each login service, and two while
-	// that service changes its key.
+	// maxKeys limits the keys of a folder. A folder has one key for each login service, and two
+	// while a service changes its key.
 	maxKeys = 256
 	// maxKeyFile limits the bytes read of a file: a key takes 113 bytes.
 	maxKeyFile = 16 << 10
 )
 
-// Keys are the public keys of the signers of tokens, by the kid of a token's header. They are
-// immutable.
+// Keys holds the public keys of the signers of tokens. The kid in a token's header selects the key.
+// Keys are immutable.
 type Keys struct{ byID map[string]ed25519.PublicKey }
 
 // IDs returns the names of the keys, sorted.
 func (k *Keys) IDs() []string { return slices.Sorted(maps.Keys(k.byID)) }
 
-// equal reports whether both have the same keys by the same names.
+// equal reports whether both hold the same keys under the same names.
 func (k *Keys) equal(other *Keys) bool {
 	return maps.EqualFunc(k.byID, other.byID, func(a, b ed25519.PublicKey) bool { return a.Equal(b) })
 }
@@ -71,7 +71,7 @@ func LoadKeys(path string) (*Keys, error) {
 // keyFiles returns the key files of a folder, or the path itself if it is a file.
 func keyFiles(path string) ([]string, error) {
 	entries, err := os.ReadDir(path)
-	if err != nil { // It is a file, or opening it as one returns the error.
+	if err != nil { // The path is a file, or opening it returns the error.
 		return []string{path}, nil
 	}
 	var files []string

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// maxUsedIDs limits the stored ids: 18 joins a second for the longest lifetime of a token, 1 000 a
-// second for one of a minute. They take about 4 MiB.
+// maxUsedIDs limits the stored ids, which take about 4 MiB: enough for 18 joins per second with
+// tokens of the longest lifetime, or for 1 000 joins per second with tokens of one minute.
 const maxUsedIDs = 1 << 16
 
 // usedIDs stores the ids of used tokens until the tokens have expired. It may be used from any

@@ -86,15 +86,16 @@ func (v *Verifier) verify(text, room string, now time.Time) (*Identity, *Error) 
 	return &e.who, nil
 }
 
-// Outcomes calls each once for every outcome, accepted or the name of a [Reason], with its number
-// of tokens.
+// Outcomes calls each once for every outcome, with the number of tokens that had it. An outcome is
+// accepted, or the name of a [Reason].
 func (v *Verifier) Outcomes(each func(outcome string, n uint64)) {
 	for r := range v.counts {
 		each(reasonNames[r], v.counts[r].Load())
 	}
 }
 
-// Reloads returns how often changed keys were loaded, and how often they could not be read.
+// Reloads returns the number of times that changed keys were loaded, and the number of times that
+// the keys could not be read.
 func (v *Verifier) Reloads() (loaded, failed uint64) { return v.loaded.Load(), v.failed.Load() }
 
 // Remembered returns the number of stored ids.

@@ -4,7 +4,7 @@ import "encoding/binary"
 
 // AppendUvarint appends v in base 128, least significant group first (at most 10 bytes).
 func AppendUvarint(dst []byte, v uint64) []byte {
-	if v < 0x80 { // most ages, masks and slot steps: worth its own branch on the hot path
+	if v < 0x80 { // the case of most ages, masks and slot steps, so it has a fast branch
 		return append(dst, byte(v))
 	}
 	return binary.AppendUvarint(dst, v)

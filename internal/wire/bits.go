@@ -19,21 +19,21 @@ import (
 //	rice(v, k) = 1^q 0 v:k                    q = v >> k, below riceUnary
 //	           | 1^riceUnary gamma((w >> k) + 1) w:k   w = v - (riceUnary << k)
 
-// riceUnary is the quotient from which a Rice code becomes an exponential one: without that, a
-// number that was expected to be small could take any length.
+// riceUnary is the quotient from which a Rice code continues as an exponential code. A plain Rice
+// code of a number that is larger than expected could have any length.
 const riceUnary = 3
 
 // MaxRice limits the parameter of a Rice code.
 const MaxRice = 40
 
-// MaxLenBits returns the most bits of PutLen for a number of n bits.
+// MaxLenBits returns the largest number of bits that PutLen writes for a number of n bits.
 func MaxLenBits(n int) int { return 2*bits.Len(uint(n+1)) - 1 + max(n-1, 0) }
 
-// MaxRiceBits returns the most bits of PutRice for a number of n bits, for any parameter up to
-// MaxRice.
+// MaxRiceBits returns the largest number of bits that PutRice writes for a number of n bits, for
+// any parameter up to MaxRice.
 func MaxRiceBits(n int) int { return max(2*n+1, MaxRice+1) + riceUnary }
 
-// LenBits returns how many bits PutLen takes.
+// LenBits returns the number of bits that PutLen writes for v.
 func LenBits(v uint64) int { return MaxLenBits(bits.Len64(v)) }
 
 // RiceBits returns how many bits PutRice takes.
@@ -54,7 +54,7 @@ type BitWriter struct {
 	Scratch []byte // for the caller: values first encoded as bytes
 }
 
-// Reset starts anew after b.
+// Reset drops the contents and starts to append to b.
 func (w *BitWriter) Reset(b []byte) { w.b, w.acc, w.n = b, 0, 0 }
 
 // Len returns the number of bits written, flushed or not.
@@ -79,7 +79,8 @@ func (w *BitWriter) Bit(set bool) {
 	w.Put(v, 1)
 }
 
-// Few returns the contents of a writer with less than 64 bits, for Put of another writer.
+// Few returns the contents of a writer with less than 64 bits, so that Put of another writer can
+// write them.
 func (w *BitWriter) Few() (v uint64, n uint) { return w.acc, w.n }
 
 // Flush fills the last byte with zeros and returns the number of these bits.
@@ -191,7 +192,7 @@ func (w *BitWriter) PutBits(b []byte, n int) {
 	}
 }
 
-// PutRange writes some bits of the bytes.
+// PutRange writes the bits from from up to to of the bytes.
 func (w *BitWriter) PutRange(b []byte, from, to int) {
 	if rest := from & 7; rest > 0 && from < to {
 		n := min(8-rest, to-from)

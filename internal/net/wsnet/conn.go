@@ -21,7 +21,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// The first byte of a message.
+// The first byte of a message, which tells the kind of its data.
 const (
 	streamMessage   = 0
 	datagramMessage = 1
@@ -30,7 +30,7 @@ const (
 const (
 	// Protocol is the WebSocket subprotocol of both ends.
 	Protocol = "netloop.1"
-	// MaxMessage is the size in bytes of the largest message, its first byte included. A sender
+	// MaxMessage is the size in bytes of the largest message, including its first byte. A sender
 	// splits longer stream data.
 	MaxMessage = 1 + 32<<10
 	// streamPiece is the largest amount of stream data in one message that this end sends.
@@ -45,8 +45,8 @@ const (
 	controlRate  = 10
 	controlBurst = 50
 	// maxUnsent is the number of unsent bytes in the kernel up to which a datagram is written, and
-	// maxUnsentStream the same for stream data: the congestion window and a few packets, so that
-	// written data is sent within moments.
+	// maxUnsentStream is the same number for stream data: the congestion window and a few packets,
+	// so that TCP sends written data within moments.
 	maxUnsent       = 6 << 10
 	maxUnsentStream = 3 << 10
 	// maxBehind is the longest time for which a datagram waits until fewer bytes are unsent. After
@@ -73,7 +73,7 @@ type Conn struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	// Of the reading goroutine.
+	// Only the reading goroutine uses these.
 	message  io.Reader // the current message; nil: none
 	datagram bool      // message is a datagram
 	ahead    [1]byte   // the next byte of message, if peeked
@@ -83,8 +83,8 @@ type Conn struct {
 	taken    *rate.Limiter // messages
 	control  *rate.Limiter // pings and pongs
 
-	out   [1 + transport.MaxDatagram]byte // of the goroutine that sends datagrams
-	piece []byte                          // of the goroutine that writes the stream
+	out   [1 + transport.MaxDatagram]byte // used by the goroutine that sends datagrams
+	piece []byte                          // used by the goroutine that writes the stream
 	began time.Time
 	rtt   atomic.Int64 // measured by the last ping
 	// Times in nanoseconds since began; 0: none.
@@ -128,8 +128,8 @@ func (w observedConn) Read(b []byte) (int, error) {
 	return w.Conn.Read(b)
 }
 
-// silence returns the time for which the server has waited for bytes of the peer; 0: it is not
-// reading.
+// silence returns the time for which the server has waited for bytes of the peer, or 0 if the
+// server is not reading.
 func (c *Conn) silence() time.Duration {
 	since := c.waits.Load()
 	if since == 0 {
@@ -218,8 +218,8 @@ func (c *Conn) Read(b []byte) (int, error) {
 	return 1 + n, nil
 }
 
-// ReceiveDatagram implements driver.Conn: it returns the datagram that Next reported. A too large
-// one is cut to a size that is still too large.
+// ReceiveDatagram implements driver.Conn: it returns the datagram that Next reported. If the
+// datagram is too large, it is cut to a size that is still too large.
 func (c *Conn) ReceiveDatagram() ([]byte, error) {
 	n, err := io.ReadFull(c.message, c.scratch[:])
 	if err == nil {

@@ -68,7 +68,7 @@ type DialConfig struct {
 	TablesTimeout time.Duration
 	// Session needs an Inbox; Dial sets Client and ID, and a clock if there is none.
 	Session transport.SessionConfig
-	// Quiet bounds the time to connect the socket; 0: no bound but that of the dial.
+	// Quiet bounds the time to connect the socket; 0 means that only the dial's own limit applies.
 	Quiet time.Duration
 }
 

@@ -131,7 +131,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		OnPingReceived:     func(context.Context, []byte) bool { return in.controlled() },
 		OnPongReceived:     func(context.Context, []byte) { in.controlled() },
 	})
-	if err != nil { // It has been answered.
+	if err != nil { // Accept has answered the request.
 		s.cfg.Stats.Drop(transport.DropRequest, 1)
 		pending.Release()
 		return
@@ -182,8 +182,8 @@ func (s *Server) follow(in *incoming) {
 	})
 }
 
-// sweepPeriod returns the interval of the sweep: a silent peer is detected at most a quarter of
-// IdleTimeout late.
+// sweepPeriod returns the interval of the sweep. It is at most a quarter of IdleTimeout, so that a
+// silent peer is detected at most that much late.
 func (c *Config) sweepPeriod() time.Duration { return min(sweepPeriod, c.IdleTimeout/4) }
 
 // sweep pings all peers, and ends silent connections.
@@ -215,8 +215,8 @@ func (s *Server) checkAll(now time.Time) {
 	}
 }
 
-// ping pings a peer and measures the round trip. It returns when the connection ends, if there is
-// no answer.
+// ping pings a peer and measures the round trip. If the peer does not answer, ping returns when the
+// connection ends.
 func (s *Server) ping(in *incoming) {
 	if in.ws.Ping(in.ctx) == nil {
 		in.rtt.Store(int64(time.Since(in.pinged)))

@@ -11,8 +11,8 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// maxCapsules bounds the bytes of a session's CONNECT stream: a browser sends one capsule of at
-// most 1 KiB, when it closes, and little more.
+// maxCapsules bounds the bytes of a session's CONNECT stream. A browser sends one capsule of at
+// most 1 KiB when it closes the session, and little else.
 const maxCapsules = 16 << 10
 
 // errTooMuch is the error of a CONNECT stream with more bytes than maxCapsules.
@@ -21,8 +21,8 @@ var errTooMuch = errors.New("wtnet: too much data on the CONNECT stream")
 // frames reads the contents of the DATA frames of a CONNECT stream. It skips other frames.
 type frames struct {
 	r    io.Reader
-	left int    // of all bytes that may be read
-	data uint64 // of the current DATA frame
+	left int    // the number of bytes that may still be read
+	data uint64 // unread bytes of the current DATA frame
 }
 
 // Read implements io.Reader. The stream may end between two frames.
@@ -53,7 +53,7 @@ func (f *frames) next() error {
 		f.data = size
 		return nil
 	}
-	_, err = io.CopyN(io.Discard, counted{f}, int64(size)) // It has 62 bits.
+	_, err = io.CopyN(io.Discard, counted{f}, int64(size)) // A size has at most 62 bits.
 	return err
 }
 
@@ -66,7 +66,7 @@ func (f *frames) cut(err error, before int) error {
 	return err
 }
 
-// counted reads from the stream itself, at most left bytes.
+// counted reads from the stream itself and counts the bytes in left: it reads at most left bytes.
 type counted struct{ *frames }
 
 func (c counted) Read(b []byte) (int, error) {
@@ -78,8 +78,8 @@ func (c counted) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// readClose reads capsules until the peer closes the session: by a capsule, or by the end of the
-// stream, without a code. Any other error means that the peer has sent no reason.
+// readClose reads capsules until the peer closes the session, either by a capsule or by the end of
+// the stream, which has no code. Any other error means that the peer has sent no reason.
 func readClose(r io.Reader) (transport.Closed, error) {
 	for parser := http3.NewCapsuleParser(r); ; {
 		kind, capsule, err := parser.Next()

@@ -18,7 +18,7 @@ import (
 const (
 	// maxHeader bounds the headers of a request: a browser sends less than 1 KiB.
 	maxHeader = 8 << 10
-	// maxStreams bounds the streams that are read before there is a session. A browser needs two.
+	// maxStreams bounds the streams that are read before the session exists. A browser needs two.
 	maxStreams = 8
 )
 
@@ -108,7 +108,7 @@ func (r *request) judge(req *http.Request) (status int, why transport.Drop) {
 // opens reads the head of a stream, and reports whether the stream belongs to the session.
 func (r *request) opens(stream *quic.Stream) bool {
 	in := quicvarint.NewReader(stream)
-	_, _ = quicvarint.Read(in) // Its kind, peeked before.
+	_, _ = quicvarint.Read(in) // The stream's kind, peeked before.
 	id, err := quicvarint.Read(in)
 	return err == nil && quic.StreamID(id) == r.session.StreamID()
 }
@@ -122,7 +122,7 @@ func (r *request) accepted(conn *quic.Conn, stream *quic.Stream) *session {
 	return newSession(conn, stream, bounded{r.session, &frames{r: connect, left: maxCapsules}}, connect.StreamID())
 }
 
-// bounded is a CONNECT stream of which at most maxCapsules bytes are read.
+// bounded reads a CONNECT stream, at most maxCapsules bytes of it.
 type bounded struct {
 	*http3.Stream
 	frames *frames

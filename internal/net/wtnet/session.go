@@ -27,16 +27,16 @@ type session struct {
 	quicnet.Conn // with the session's stream
 	connect      connectStream
 	id           uint64        // the session's id in datagrams: its stream's id divided by 4
-	buf          []byte        // of the goroutine that sends datagrams
-	read         chan struct{} // closed when the CONNECT stream is not read any more
+	buf          []byte        // used by the goroutine that sends datagrams
+	read         chan struct{} // closed when the reading of the CONNECT stream ends
 
 	mu  sync.Mutex
-	end error // reason of the end that closed first; nil: open
+	end error // reason of the end that closed first; nil while open
 }
 
 var _ driver.Flusher = (*session)(nil)
 
-// newSession starts to read the CONNECT stream, until the connection ends.
+// newSession makes a session and starts to read the CONNECT stream until the connection ends.
 func newSession(conn *quic.Conn, stream *quic.Stream, connect connectStream, id quic.StreamID) *session {
 	s := &session{
 		Conn:    quicnet.Conn{Stream: &quicnet.Stream{Stream: stream}, QUIC: conn},
@@ -46,8 +46,8 @@ func newSession(conn *quic.Conn, stream *quic.Stream, connect connectStream, id 
 	return s
 }
 
-// readConnect waits until the peer closes the session, and then closes the connection: the end that
-// closes the session waits for the other end to close the connection.
+// readConnect waits until the peer closes the session, and then closes the connection, because a
+// peer that closes the session waits until the other one closes the connection.
 func (s *session) readConnect() {
 	defer close(s.read)
 	c, err := readClose(s.connect)
@@ -104,8 +104,8 @@ func (s *session) SendDatagram(b []byte) error {
 	return quicnet.SendError(s.QUIC.SendDatagram(s.buf))
 }
 
-// ReceiveDatagram implements driver.Conn. It returns a datagram of another session as an empty one,
-// which is charged to the client.
+// ReceiveDatagram implements driver.Conn. For a datagram of another session it returns an empty
+// datagram, which counts as an error of the client.
 func (s *session) ReceiveDatagram() ([]byte, error) {
 	b, err := s.Conn.ReceiveDatagram()
 	if err != nil {

@@ -26,22 +26,24 @@ const (
 	protocolNewest         = "webtransport-h3" // from draft 15 on
 )
 
-// settings returns the server's HTTP/3 settings for WebTransport, one for each draft: one session
-// per connection. http3 adds those for extended CONNECT and datagrams.
+// settings returns the server's HTTP/3 settings for WebTransport. There is one setting for each
+// draft; each permits one session per connection. http3 adds the settings for extended CONNECT and
+// datagrams.
 func settings() map[uint64]uint64 {
 	return map[uint64]uint64{settingEnableDraft06: 1, settingMaxSessions: 1, settingEnabled: 1}
 }
 
-// firstError is the first HTTP/3 error code of WebTransport applications. A connection that is
-// closed without a capsule has the code of netloop as one of these, see errorCode.
+// firstError is the first HTTP/3 error code of WebTransport applications. If a connection is closed
+// without a capsule, its code of netloop is converted to one of these codes, see errorCode.
 const firstError = 0x52e4a40fa8db
 
-// errorCode converts a code to one of HTTP/3. HTTP/3 reserves every 31st code, which is skipped.
+// errorCode converts a code of netloop to a code of HTTP/3. It skips every 31st code, which HTTP/3
+// reserves.
 func errorCode(c transport.Code) quic.ApplicationErrorCode {
 	return firstError + quic.ApplicationErrorCode(c) + quic.ApplicationErrorCode(c/0x1e)
 }
 
-// codeOf converts an error code of HTTP/3 back.
+// codeOf converts an error code of HTTP/3 to the code of netloop.
 func codeOf(e quic.ApplicationErrorCode) (c transport.Code, ok bool) {
 	if e < firstError || e > errorCode(^transport.Code(0)) || (e-firstError)%0x1f == 0x1e {
 		return 0, false
@@ -49,8 +51,8 @@ func codeOf(e quic.ApplicationErrorCode) (c transport.Code, ok bool) {
 	return transport.Code(e - firstError - (e-firstError)/0x1f), true
 }
 
-// why converts the error of an ended connection for package quicnet: a WebTransport code becomes a
-// code of netloop, any other HTTP/3 error the loss of the connection.
+// why converts the error of an ended connection for package quicnet: a WebTransport code to a code
+// of netloop, and any other HTTP/3 error to the loss of the connection.
 func why(err error) error {
 	var app *quic.ApplicationError
 	if !errors.As(err, &app) {
@@ -65,6 +67,6 @@ func why(err error) error {
 
 // closeConn closes a connection at once. Browsers do not show the code and the text.
 func closeConn(conn *quic.Conn, code transport.Code, text string) {
-	// The only error is that the connection is closed already.
+	// The only possible error is that the connection is closed already.
 	_ = conn.CloseWithError(errorCode(code), text)
 }

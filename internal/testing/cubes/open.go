@@ -53,7 +53,8 @@ func unpacked(file io.Reader) (io.Reader, error) {
 	return xz.NewReader(in)
 }
 
-// Next implements Source. Every field is checked; after an error the file is unusable.
+// Next implements Source: it reads the next frame and checks each of its fields. After an error the
+// file cannot be read further.
 func (f *File) Next(to *Frame) error {
 	switch n, err := io.ReadFull(f.in, f.frame[:]); {
 	case err == io.EOF && f.read > 0:

@@ -11,7 +11,8 @@ type Body struct {
 	// Touched means that a body marked as Touches has moved it recently, directly or through
 	// others.
 	Touched bool
-	// Touches makes a body mark those that it moves, and keeps it awake.
+	// Touches means that this body sets Touched in each body that it moves. Such a body stays
+	// awake.
 	Touches bool
 
 	half    float64
