@@ -18,13 +18,13 @@ import (
 	"github.com/netloop/netloop/internal/netem"
 )
 
-// This file has the command `bench path`: servers and clients in namespaces of their own, with an
-// emulated path between them that carries whole IP packets.
+// This file has the command `bench path`. It runs servers and clients in network namespaces of
+// their own, and emulates a path between them that transports whole IP packets.
 
-// carriage is a setting of the transport: the additional flags of servers and clients.
+// carriage is a variant of the transport: the additional flags of servers and clients.
 type carriage struct{ server, clients []string }
 
-// carriages are the settings by name.
+// carriages are the variants by name.
 var carriages = map[string]carriage{
 	"quic":      {[]string{"--datagrams", "quic"}, []string{"--datagrams", "quic"}},
 	"auto":      {[]string{"--datagrams", "auto"}, []string{"--datagrams", "auto"}},
@@ -33,9 +33,9 @@ var carriages = map[string]carriage{
 
 // pathOptions are the flags of `bench path`.
 type pathOptions struct {
-	over    []string // of carriages
+	over    []string // names of carriages
 	links   []netem.Spec
-	sizes   []int // bytes of a snapshot
+	sizes   []int // sizes of a snapshot in bytes
 	clients int
 	shared  bool
 	window  time.Duration
@@ -101,7 +101,8 @@ func parsePath(args []string, out io.Writer) (o pathOptions, err error) {
 // sharedSpec is the path of the rows that share a link.
 const sharedSpec = "rtt=60ms,rate=2Mbit/s,buffer=100ms"
 
-// crowds are the rows that share a link. All send more than their part of it.
+// crowds are the rows whose clients share a link. All clients send more than their share of the
+// link.
 var crowds = []crossing{
 	{size: 2500, clients: 1, beside: true},
 	{size: 5000, clients: 1, beside: true},
@@ -113,7 +114,7 @@ type pathBench struct {
 	pathOptions
 	about io.Writer // progress
 	self  string    // this program
-	dir   string    // for files between programs
+	dir   string    // for the files that the programs exchange
 }
 
 // crossing is one row: clients of one server over one path.
@@ -126,10 +127,10 @@ type crossing struct {
 	window  time.Duration
 }
 
-// crossed has the figures of a row.
+// crossed holds the results of a row.
 type crossed struct {
-	rate      float64  // snapshots a second of the median client
-	gap, most float64  // ms between two, p99 and maximum
+	rate      float64  // snapshots per second of the median client
+	gap, most float64  // ms between two snapshots, p99 and maximum
 	tcp       float64  // bit/s of the TCP flow
 	shares    []uint64 // bytes of the clients, the largest first
 	took      time.Duration
@@ -137,7 +138,7 @@ type crossed struct {
 	note      string  // why the row is invalid: the machine was too busy; else empty
 }
 
-// paths measures and prints all rows, each when it is done.
+// paths measures all rows. It prints each row as soon as it is measured.
 func paths(ctx context.Context, args []string, out, about io.Writer) error {
 	o, err := parsePath(args, out)
 	if err != nil {
@@ -223,7 +224,7 @@ func (b *pathBench) cross(ctx context.Context, c crossing) (r crossed, err error
 		bulk = flow
 	}
 	file, result := filepath.Join(b.dir, "addresses"), filepath.Join(b.dir, "result")
-	_, _ = os.Remove(file), os.Remove(result) // The files of the row before.
+	_, _ = os.Remove(file), os.Remove(result) // Remove the files of the previous row.
 	server, err := startBy(link.Server.Start, b.self, nil, "traffic", slices.Concat([]string{
 		"--listen", link.Server.Addr + ":0", "--admin", "", "--insecure-no-auth", "--log-level", "warn",
 		"--traffic.bytes", strconv.Itoa(c.size), "--addr-file", file,
@@ -257,11 +258,11 @@ func (b *pathBench) cross(ctx context.Context, c crossing) (r crossed, err error
 	return r, r.read(result)
 }
 
-// mostPacketsLate is above the share of packets that a quiet machine delivers late: with more of
-// them the gaps are the machine's.
+// mostPacketsLate is more than the share of packets that a quiet machine delivers late. If more
+// packets are late, the machine has caused the gaps.
 const mostPacketsLate = 0.005
 
-// slack is the time by which the clients play longer than the shares are measured.
+// slack is the additional time for which clients play after the shares were measured.
 const slack = 500 * time.Millisecond
 
 // share measures the shares of the clients and of TCP once all clients play.
@@ -294,8 +295,8 @@ func (r *crossed) share(ctx context.Context, link *tun.Link, player *measure.Pro
 	return nil
 }
 
-// sharesOf returns the bytes of each client between two counts, the largest first. The TCP flow of
-// bulk is none.
+// sharesOf returns the bytes of each client between two counts, the largest first. It leaves out
+// bulk, the TCP flow, which is not a client.
 func sharesOf(before, after tun.Counts, bulk tun.Flow) (shares []uint64) {
 	for f, bytes := range after.Bytes {
 		if f != bulk && f.Port != 0 {

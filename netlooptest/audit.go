@@ -76,14 +76,14 @@ func (w *World) audit(ask func()) {
 // fieldName returns the name of leaf i.
 func fieldName(c *state.Class, i int) string { return c.FieldName(1 + i) }
 
-// permission is the set of fields of an object that may be read from a tick on.
+// permission is the set of fields of an object that a client may read from a tick on.
 type permission struct {
 	tick uint64
 	may  []bool
 }
 
-// audit decodes the data that is sent to one client. It loses no packet, so it has each baseline
-// that the client can have acknowledged.
+// audit decodes the data that is sent to one client. It decodes also the packets that the link
+// loses, so it has each baseline that the client can have acknowledged.
 type audit struct {
 	w       *World
 	label   string
@@ -95,10 +95,10 @@ type audit struct {
 	leaks   int
 }
 
-// maxLeaks bounds how many leaks of one client are reported one by one.
+// maxLeaks bounds the number of leaks of one client that are reported one by one.
 const maxLeaks = 10
 
-// auditOf returns the audit of a client, which begins with the first call.
+// auditOf returns the audit of a client. The first call makes it.
 func (w *World) auditOf(c *client.Client) *audit {
 	w.tb.Helper()
 	s := w.seat(c)
@@ -118,7 +118,7 @@ func (w *World) auditOf(c *client.Client) *audit {
 // tap decodes the data that the server sends over a new connection of the client.
 func (a *audit) tap(c *memnet.Conn) {
 	a.addr = c.Remote()
-	var stream []byte // not a whole frame yet
+	var stream []byte // the bytes of an incomplete frame
 	c.SetTap(func(b []byte, datagram bool) {
 		if datagram {
 			a.readDatagram(b)
@@ -128,7 +128,7 @@ func (a *audit) tap(c *memnet.Conn) {
 	})
 }
 
-// onServer returns the server's record of the client, and nil while it is not in the room.
+// onServer returns the server's record of the client, or nil while the client is not in the room.
 func (a *audit) onServer(t *netloop.Tick) *netloop.Client {
 	for c := range t.Clients() {
 		if c.Join().Addr == a.addr || uint64(c.ID()) == a.id {
@@ -138,7 +138,7 @@ func (a *audit) onServer(t *netloop.Tick) *netloop.Client {
 	return nil
 }
 
-// forget drops the state of another server.
+// forget drops the state that another server has sent.
 func (a *audit) forget() {
 	a.id = 0
 	for _, permissions := range a.classes {
@@ -201,7 +201,7 @@ func (a *audit) failed(what string, err error) {
 	}
 }
 
-// look checks one record.
+// look checks the permissions of one record.
 func (a *audit) look(r *replica.Carried) {
 	permissions, ok := a.classes[r.Class]
 	if !ok {

@@ -12,12 +12,12 @@ import (
 // clock is the world's clock.
 func (w *World) clock() loop.Clock { return netClock{w.net, nil, &w.wall} }
 
-// netClock shows the network's virtual time, or that of a client's own clock. Waiting is not
-// possible: World.Step advances it.
+// netClock shows the network's virtual time, or the time of a client's own clock. A netClock cannot
+// wait: only World.Step advances the time.
 type netClock struct {
 	net  *memnet.Network
 	own  *memnet.Clock // nil: the network's time
-	jump *atomic.Int64 // of the wall clock, in nanoseconds; nil: none
+	jump *atomic.Int64 // nanoseconds added to the wall clock; nil: none
 }
 
 // wallStart is the wall clock's time when a world begins.

@@ -12,8 +12,8 @@ import (
 // dialLimit bounds the time until a bulk flow is connected.
 const dialLimit = 10 * time.Second
 
-// Bulk sends bytes from the server to the clients over TCP, as many as it can, until stop. CUBIC
-// controls its congestion. It returns the flow that counts the bytes.
+// Bulk sends bytes over TCP from the server to the clients, as many as the link permits, until stop
+// is called. The congestion control is CUBIC. It returns the flow that counts the bytes.
 func (l *Link) Bulk() (f Flow, stop func(), err error) {
 	var listener net.Listener
 	err = l.Clients.Do(func() (err error) { listener, err = net.Listen("tcp4", l.Clients.Addr+":0"); return err })

@@ -13,16 +13,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Host is a network namespace with one TUN device. It belongs to one thread, which has left the
-// namespace of the program; the namespace ends with that thread and the programs started on it.
+// Host is a network namespace with one TUN device. One thread of the program belongs to this
+// namespace. The namespace exists until the thread and the programs that were started on it have
+// ended.
 type Host struct {
-	Addr   string // its IPv4 address, of 192.0.2.0/24
+	Addr   string // the device's IPv4 address, in 192.0.2.0/24
 	device io.ReadWriteCloser
 	calls  chan func()
 	ended  chan struct{}
 }
 
-// openHost makes a namespace with a TUN device of an address.
+// openHost makes a namespace and a TUN device with an address.
 func openHost(addr [4]byte) (*Host, error) {
 	if os.Geteuid() != 0 {
 		return nil, fmt.Errorf("a network namespace with a TUN device needs root: %w", fs.ErrPermission)
@@ -60,22 +61,22 @@ func (h *Host) run(addr [4]byte, opened chan<- error) {
 	}
 }
 
-// Do calls f within the host: sockets that f opens and programs that it starts are the host's. Do
-// may not be called after the link is closed.
+// Do calls f on the host's thread: the sockets that f opens and the programs that it starts belong
+// to the host. Do must not be called after the link is closed.
 func (h *Host) Do(f func() error) error {
 	done := make(chan error, 1)
 	h.calls <- func() { done <- f() }
 	return <-done
 }
 
-// Start starts a program within the host. The kernel kills it if this program ends before it.
+// Start starts a program in the host. If this program ends first, the kernel kills the started one.
 func (h *Host) Start(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return h.Do(cmd.Start)
 }
 
 func (h *Host) close() {
-	_ = h.device.Close() // Reading and writing it end with an error.
+	_ = h.device.Close() // Calls of Read and Write then return an error.
 	close(h.calls)
 	<-h.ended
 }
@@ -129,7 +130,7 @@ func request(fd int, number uint, device string, set func(*unix.Ifreq) error) er
 	return nil
 }
 
-// cubic sets the congestion control of a TCP socket to that of most systems.
+// cubic sets the congestion control of a TCP socket to CUBIC, the default of most systems.
 func cubic(_, _ string, c syscall.RawConn) error {
 	var err error
 	failed := c.Control(func(fd uintptr) { err = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, "cubic") })

@@ -8,18 +8,19 @@ import (
 )
 
 const (
-	// maxWaiting bounds the bytes under way in a lane: 250 ms at 250 Mbit/s. Packets beyond it are
+	// maxWaiting bounds the bytes in a lane, to 250 ms at 250 Mbit/s. Packets above this bound are
 	// dropped and counted as Tail.
 	maxWaiting = 8 << 20
-	// maxFlows bounds the counted flows of a lane; packets of further ones count for the zero Flow.
+	// maxFlows bounds the flows that a lane counts. Packets of further flows are counted for the
+	// zero Flow.
 	maxFlows = 1024
-	// lateAfter is the time after its arrival at which a packet counts as Late: below a third of a
+	// lateAfter is the delay after which a packet counts as Late. It is less than a third of a
 	// period of 60 Hz.
 	lateAfter = 5 * time.Millisecond
 )
 
 // Flow identifies the packets of one client: the IP protocol (6 is TCP, 17 is UDP) and the port at
-// the clients' host. The zero Flow has packets without a port.
+// the clients' host. The zero Flow is the flow of packets without a port.
 type Flow struct {
 	Protocol uint8
 	Port     uint16
@@ -34,15 +35,15 @@ type Counts struct {
 	Bytes  map[Flow]uint64 // of delivered packets with their IP headers
 }
 
-// lane is the model of one direction: it queues, drops and delays packets. Packets stay in order,
-// but for those that Link.Reorder selects. It gets the time as an argument.
+// lane is the model of one direction: it queues, drops and delays packets. It keeps the packets in
+// order, except those that Link.Reorder selects. The caller passes the time as an argument.
 type lane struct {
 	way    netem.Way
 	d      netem.Direction
 	path   netem.Path
 	queue  netem.Schedule[[]byte]
 	last   time.Duration // the latest arrival of a packet in order
-	bytes  int           // in queue
+	bytes  int           // bytes of the packets in queue
 	counts Counts
 }
 
@@ -50,7 +51,7 @@ func newLane(way netem.Way, d netem.Direction, seed uint64) *lane {
 	return &lane{way: way, d: d, path: netem.NewPath(way.Link, seed, uint64(d)), counts: Counts{Bytes: map[Flow]uint64{}}}
 }
 
-// put takes a packet, which belongs to the lane from now on.
+// put adds a packet, which then belongs to the lane.
 func (l *lane) put(now time.Duration, packet []byte) {
 	t := l.path.Send(now, len(packet))
 	hole := now >= l.way.Hole.At && now-l.way.Hole.At < l.way.Hole.For

@@ -37,10 +37,11 @@ type way struct {
 	wake context.CancelFunc // ends the wait of send; nil while it does not wait
 }
 
-// Open makes the hosts and begins to move packets, until Close. A seed decides the fate of the n-th
-// packet of each direction. Corrupt and Rebind of the spec are refused: a host drops damaged
-// packets, which is loss, and the path has no router that could change an address. The error is
-// fs.ErrPermission or fs.ErrNotExist if the system does not let this program have hosts.
+// Open makes the hosts and moves packets between them until Close. The seed decides what happens to
+// the n-th packet of each direction. Open refuses Corrupt and Rebind in the spec: a host drops
+// damaged packets, so Corrupt is the same as loss, and the path has no router that could change an
+// address. The error is fs.ErrPermission or fs.ErrNotExist if the system does not permit this
+// program to make hosts.
 func Open(spec netem.Spec, seed uint64) (*Link, error) {
 	if spec.Rebind != 0 || spec.Ways[netem.Up].Corrupt+spec.Ways[netem.Down].Corrupt != 0 {
 		return nil, errors.New("a path of whole packets has no rebind and no corrupt: leave them out")
@@ -73,7 +74,7 @@ func (l *Link) Close() {
 	l.Server.close()
 	l.Clients.close()
 	l.works.Wait()
-	_ = l.clock.Close() // No goroutine waits any more.
+	_ = l.clock.Close() // All goroutines that used it have ended.
 }
 
 // Counts returns the counts of a direction so far.
@@ -86,8 +87,8 @@ func (l *Link) Counts(d netem.Direction) Counts {
 	return c
 }
 
-// receive reads packets of a host until its device is closed. It drops those of IPv6, with which
-// Linux looks for routers.
+// receive reads packets of a host until its device is closed. It drops IPv6 packets, which Linux
+// sends to find routers.
 func (w *way) receive() {
 	buf := make([]byte, maxPacket)
 	for {
@@ -120,7 +121,7 @@ func (w *way) send(ctx context.Context, c *clock.System) {
 		case packet != nil:
 			_, _ = w.to.Write(packet) // An error is a loss: the host is closed.
 		case at > 0:
-			_ = c.WaitUntil(wait, at) // It ends early if an earlier packet is put.
+			_ = c.WaitUntil(wait, at) // The wait ends early if put adds an earlier packet.
 			done()
 		default:
 			<-wait.Done()
@@ -129,8 +130,8 @@ func (w *way) send(ctx context.Context, c *clock.System) {
 	}
 }
 
-// next returns a packet that has arrived, or else the arrival of the next one, 0 if none is under
-// way, and a context that ends when that changes.
+// next returns a packet that has arrived. If there is none, it returns the arrival time of the next
+// packet, or 0 without a packet, and a context that ends when put adds an earlier packet.
 func (w *way) next(ctx context.Context) (packet []byte, at time.Duration, wait context.Context, done context.CancelFunc) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

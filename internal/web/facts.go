@@ -10,11 +10,11 @@ import (
 	"github.com/netloop/netloop/internal/net/endpoint"
 )
 
-// Facts are the data that a page needs to connect to the game.
+// Facts holds the data that a page needs to connect to the game.
 type Facts struct {
 	Game net.Addr // the UDP address
-	// Hashes are the SHA-256 of the certificates that a browser may pin. Empty: an authority
-	// vouches for the server's certificate.
+	// Hashes are the SHA-256 of the certificates that a browser may pin. Hashes is empty if an
+	// authority has signed the server's certificate.
 	Hashes   [][32]byte
 	Schema   Schema
 	Version  string // of netloop
@@ -45,7 +45,7 @@ type connect struct {
 	Refused  *Refusal `json:"refused,omitempty"`
 }
 
-// Refusal is the reason for which the server would refuse a connection of the requesting address.
+// Refusal is the reason why the server would refuse a connection from the address of a request.
 type Refusal struct {
 	Code int    `json:"code"`
 	Text string `json:"text"`
@@ -83,7 +83,7 @@ func (f *Facts) addressFor(host string) string {
 	return net.JoinHostPort(name, port)
 }
 
-// hostOf returns the host of a request without its port.
+// hostOf returns the host of a request's Host header, without the port.
 func hostOf(named string) string {
 	if host, _, err := net.SplitHostPort(named); err == nil {
 		return host

@@ -34,14 +34,14 @@ type handler struct {
 	files map[string]*static.File
 	index string // the server's own page, as a template; empty if the game has files
 	mux   *http.ServeMux
-	allow func(net.Addr) bool // charges a client's site for a proxy's request; false: refuse it
+	allow func(net.Addr) bool // counts a proxy's request for the client's site; false: refuse it
 }
 
 func newHandler(cfg Config, allow func(net.Addr) bool) (*handler, error) {
 	h := &handler{cfg: cfg, allow: allow, mux: http.NewServeMux()}
 	from := cfg.Files
 	if from == nil {
-		from, _ = fs.Sub(ownPage, "page") // It exists.
+		from, _ = fs.Sub(ownPage, "page") // The folder exists.
 	}
 	var err error
 	if h.files, err = static.Read(from); err != nil {
@@ -72,11 +72,11 @@ func scheme(conf *tls.Config) string {
 }
 
 // hostFor returns the host, with or without a port, at which the browser of a request reaches the
-// pages: that of their public URL or else of the request.
+// pages: the host of their public URL if it is set, or else the host of the request.
 func (h *handler) hostFor(r *http.Request) string { return cmp.Or(h.cfg.Host, r.Host) }
 
-// socketFor returns the URL of the WebSocket for a browser that requested a host; empty without a
-// WebSocket.
+// socketFor returns the URL of the WebSocket for a browser that requested a host, or "" if the
+// server has no WebSocket.
 func (h *handler) socketFor(host string) string {
 	if h.cfg.Socket == nil {
 		return ""
@@ -84,9 +84,9 @@ func (h *handler) socketFor(host string) string {
 	return "ws" + strings.TrimPrefix(cmp.Or(h.cfg.Scheme, scheme(h.cfg.TLS)), "http") + "://" + host + endpoint.Path
 }
 
-// forwarded returns a proxy's request with the client's address, and charges the client's site; it
-// returns any other request unchanged. It returns nil if the site is above its rate or has too many
-// connections.
+// forwarded returns a proxy's request with the client's address, and counts it for the client's
+// site. It returns nil if the site is above its rate or has too many connections. It does not
+// change requests that come from no proxy.
 func (h *handler) forwarded(r *http.Request) *http.Request {
 	peer := addrOf(connlimit.FromContext(r.Context()).RemoteAddr())
 	from := h.cfg.Proxies.client(peer, r.Header)

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Proxies are the addresses of trusted proxies. A proxy itself writes the last entry of the header
-// X-Forwarded-For; earlier entries are forwarded and may be forged. So an entry is trusted if the
-// peer and all later entries are proxies. Other entries are ignored.
+// Proxies are the addresses of trusted proxies. Each proxy appends an entry to the header
+// X-Forwarded-For. Only the last entry is written by the peer; earlier entries may be forged. So an
+// entry is trusted only if the peer and all later entries are proxies. Other entries are ignored.
 type Proxies []netip.Prefix
 
 // ParseProxies reads addresses and prefixes, such as 127.0.0.1 and 10.0.0.0/8.
@@ -30,14 +30,14 @@ func ParseProxies(list []string) (Proxies, error) {
 	return all, nil
 }
 
-// trusts reports whether an address is a proxy's.
+// trusts reports whether an address belongs to a trusted proxy.
 func (p Proxies) trusts(at netip.Addr) bool {
 	at = at.Unmap().WithZone("")
 	return slices.ContainsFunc(p, func(of netip.Prefix) bool { return of.Contains(at) })
 }
 
-// client returns the address of a request's client: the peer or, if the peer is a proxy, the last
-// entry of X-Forwarded-For that is no proxy. An invalid entry ends the search.
+// client returns the address of a request's client. It is the peer, or if the peer is a proxy, the
+// last entry of X-Forwarded-For that is not a proxy. The search ends at an invalid entry.
 func (p Proxies) client(peer netip.AddrPort, h http.Header) netip.AddrPort {
 	entries := strings.Split(strings.Join(h.Values("X-Forwarded-For"), ","), ",")
 	for i := len(entries) - 1; i >= 0 && p.trusts(peer.Addr()); i-- {

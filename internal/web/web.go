@@ -20,17 +20,18 @@ import (
 	"github.com/netloop/netloop/internal/net/origin"
 )
 
-// The limits of a connection. Requests here are one line and a few headers, and bodies are not
+// The limits of a connection. A request to the pages is one line and a few headers; its body is not
 // read.
 const (
-	readTimeout = 5 * time.Second // a whole request
-	// writeTimeout bounds a whole answer: a file of some megabytes over a slow link.
+	readTimeout = 5 * time.Second // limit for a whole request
+	// writeTimeout limits the time to send an answer, such as a file of some megabytes over a slow
+	// link.
 	writeTimeout = time.Minute
 	idleTimeout  = 30 * time.Second
 	maxHeader    = 8 << 10
-	// MaxConns is ample for pages, which need a connection for some seconds; above it a new
-	// connection replaces one of the site with the most. maxPerSite bounds those of one site: a
-	// browser opens six.
+	// MaxConns is enough for pages, which need a connection for some seconds. Above it a new
+	// connection replaces a connection of the site with the most connections. maxPerSite bounds the
+	// connections of one site: a browser opens six.
 	MaxConns   = 256
 	maxPerSite = MaxConns / 2
 	// sendBuffer bounds the kernel's buffer for an answer that the peer does not read.
@@ -47,29 +48,29 @@ type Config struct {
 	Listen string
 	// TLS enables HTTPS; nil: plain HTTP.
 	TLS *tls.Config
-	// Files are the pages and other files of the game. Listen reads them once. nil: the server's
-	// own page.
+	// Files are the pages and other files of the game. Listen reads them once. If Files is nil, the
+	// server shows its own page.
 	Files fs.FS
-	// Scheme and Host are those of the pages' public URL, if they are behind a proxy. Empty: those
-	// of the request.
+	// Scheme and Host are the scheme and host of the pages' public URL, if the pages are behind a
+	// proxy. If they are empty, those of the request are used.
 	Scheme, Host string
-	// Proxies are trusted for the addresses of their clients.
+	// Proxies are the proxies whose header about their clients' addresses is trusted.
 	Proxies Proxies
 	// Facts returns the data that a page needs to connect to the game.
 	Facts func() Facts
-	// Allow charges a connection to the site of an address, and reports false above the rate; nil:
-	// no limit.
+	// Allow counts a connection for the site of an address, and reports false if the site is above
+	// its rate. If Allow is nil, there is no limit.
 	Allow func(from net.Addr) bool
-	// Refused returns the refusal for a connection from an address now; nil: none.
+	// Refused returns the refusal that a connection from an address would get now, or nil.
 	Refused func(from net.Addr) *Refusal
 	// Origins are the pages of other servers that may read /connect.json.
 	Origins *origin.Set
 	// Socket serves WebSockets at [endpoint.Path], and removes their connections from the
 	// [connlimit.Pool] of the pages; nil: no WebSockets.
 	Socket http.Handler
-	// Counts gets the listener's counts.
+	// Counts receives the listener's counts.
 	Counts *Counts
-	// Log gets the errors of net/http.
+	// Log receives the errors of net/http.
 	Log *slog.Logger
 }
 
@@ -88,7 +89,8 @@ type Server struct {
 	http     *http.Server
 }
 
-// Listen reads the files and binds the address. The error names the address and a remedy.
+// Listen reads the files and binds the address. The error names the address and says what to
+// change.
 func Listen(cfg Config) (*Server, error) {
 	allow := func(at net.Addr) bool {
 		if cfg.Allow == nil || cfg.Allow(at) {
@@ -130,9 +132,9 @@ func Listen(cfg Config) (*Server, error) {
 	}, nil
 }
 
-// connsFor returns the largest number of connections for pages, with the result of
-// [connlimit.Files]: at most half of the files that the process may open, which leaves the others
-// to the admin listener and the server.
+// connsFor returns the largest number of connections for pages, from the results of
+// [connlimit.Files]. It is at most half of the files that the process may open, so that the admin
+// listener and the server can use the others.
 func connsFor(files uint64, err error) int {
 	if err != nil {
 		return MaxConns
@@ -142,11 +144,12 @@ func connsFor(files uint64, err error) int {
 
 // addrOf returns the address of a TCP peer.
 func addrOf(at net.Addr) netip.AddrPort {
-	tcp, _ := at.(*net.TCPAddr) // Of another address it is the zero value.
+	tcp, _ := at.(*net.TCPAddr) // For an address of another type tcp is nil.
 	return tcp.AddrPort()
 }
 
-// http1 returns HTTP/1.1 alone: a WebSocket needs it, and it has no streams to bound.
+// http1 returns HTTP/1.1 as the only protocol, because WebSockets need it, and because it has no
+// streams that must be limited.
 func http1() *http.Protocols {
 	p := new(http.Protocols)
 	p.SetHTTP1(true)
@@ -187,9 +190,9 @@ func (p *pacedConn) Read(b []byte) (int, error) {
 // Addr returns the bound address.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
-// Serve answers until ctx ends and returns when every goroutine of the listener has ended, except
-// for those of Config.Socket. The error is nil unless the listener itself failed. It is called
-// once; a server that is never served is closed with Close.
+// Serve answers requests until ctx ends. It returns when every goroutine of the listener has ended,
+// except those of Config.Socket. The error is nil unless the listener itself failed. Serve may be
+// called once. A server on which Serve is not called must be closed with Close.
 func (s *Server) Serve(ctx context.Context) error {
 	err := connlimit.Serve(ctx, s.http, func() error {
 		if s.tls {
