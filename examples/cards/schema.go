@@ -22,7 +22,7 @@ var (
 	Leave  = netloop.NewCall[GetUp, Place](Schema, "table.leave", asked, netloop.ForSpectators())
 )
 
-// No player exceeds these rates, nor a bot that plays as fast as it can.
+// These limits are above the rate of any player, and also of a bot that plays as fast as it can.
 var (
 	asked = netloop.Limit(5, 20)
 	turns = netloop.Limit(100, 200)
