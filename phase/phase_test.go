@@ -21,8 +21,8 @@ type table struct{ Phase phase.State }
 // turns is a game with one Timer.
 type turns struct {
 	sleeps bool
-	timer *phase.Timer
-	ended []string // phases, each with the second of its end
+	timer  *phase.Timer
+	ended  []string // phases, each with the second of its end
 }
 
 func (*turns) Schema() *netloop.Schema { return schema }

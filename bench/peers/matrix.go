@@ -165,7 +165,7 @@ func (p *plan) cells() (all []cell) {
 	return all
 }
 
-// silentCell is the cell of part silent. Its path lets TCP have buffers as over the internet; those of
+// silentCell is the cell of part silent. On its path TCP has buffers as over the internet; those of
 // loopback hold megabytes for a client that reads nothing.
 var silentCell = cell{part: silent, world: usualWorld, rate: usualRate, clients: pathClients, link: "rtt=20ms"}
 

@@ -49,10 +49,12 @@ type DumpSystem struct {
 	Critical bool `json:"critical,omitempty"`
 	// Pending is true if the system, or a change of it, takes effect at the next Initialization.
 	Pending bool `json:"pending,omitempty"`
-	// Disabled and quarantined systems do not run. Quarantine is the number of ticks left.
-	Disabled   bool   `json:"disabled,omitempty"`
-	Quarantine uint64 `json:"quarantine_ticks,omitempty"`
-	Panics     uint64 `json:"panics,omitempty"`
+	// Disabled and quarantined systems do not run. Off names the disabled ones among the system and
+	// its groups. Quarantine is the number of ticks left.
+	Disabled   bool     `json:"disabled,omitempty"`
+	Off        []string `json:"off,omitempty"`
+	Quarantine uint64   `json:"quarantine_ticks,omitempty"`
+	Panics     uint64   `json:"panics,omitempty"`
 	// Cost is the time that the system's calls at this stage have taken since it was registered.
 	Cost *DumpCost `json:"cost,omitempty"`
 }
