@@ -36,10 +36,16 @@ type beacon struct{ N int32 }
 // inspectedServer serves a room with a hauler for each client, and a beacon that no client sees.
 func inspectedServer(t *testing.T) (ask func(method, path, token string) (int, string), s *netloop.Server) {
 	t.Helper()
+	return inspectedServerAs(t, netloop.Config{})
+}
+
+func inspectedServerAs(t *testing.T, cfg netloop.Config) (ask func(method, path, token string) (int, string), s *netloop.Server) {
+	t.Helper()
 	tokens := filepath.Join(t.TempDir(), "tokens")
 	if err := os.WriteFile(tokens, []byte("read a-token-of-a-reader\nwrite a-token-of-a-writer anna\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	cfg.AdminTokenFile, cfg.InspectRing = tokens, time.Minute
 	s, _ = serveAs(t, game{inspected, func(r *netloop.Room) {
 		sight := netloop.NewGrid(r, netloop.GridSpec{Radius: 40, Margin: 20, Cell: 10})
 		haulers.PlaceOn(sight, func(h *hauler) (x, y, z float64) { return float64(h.X), 700, float64(h.Pos.Y) })
@@ -57,7 +63,7 @@ func inspectedServer(t *testing.T) (ask func(method, path, token string) (int, s
 				o.Edit(t).X += 0.25
 			}
 		})
-	}}, netloop.Config{AdminTokenFile: tokens, InspectRing: time.Minute})
+	}}, cfg)
 	ask = func(method, path, token string) (int, string) {
 		t.Helper()
 		req, err := http.NewRequestWithContext(t.Context(), method, "http://"+s.AdminAddr().String()+path, nil)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
 )
@@ -42,7 +44,12 @@ func openTab(t *testing.T, s *netloop.Server, open string, cfg client.Config) (*
 // tokens of the game apply. Its messages are shown with their outcomes to the role write, and those
 // of a secret method to nobody.
 func TestAClientOfATab(t *testing.T) {
-	ask, s := inspectedServer(t)
+	leaks := goleak.IgnoreCurrent()
+	t.Cleanup(func() { // After the end of the server.
+		http.DefaultClient.CloseIdleConnections()
+		goleak.VerifyNone(t, leaks)
+	})
+	ask, s := inspectedServerAs(t, netloop.Config{Room: netloop.RoomSpec{MaxClients: 1}})
 	if status, _ := ask(http.MethodPost, "/api/client/open", aReader); status != http.StatusForbidden {
 		t.Errorf("a reader opens a client: %d", status)
 	}
@@ -62,6 +69,10 @@ func TestAClientOfATab(t *testing.T) {
 	_, open = ask(http.MethodPost, "/api/client/open", aWriter)
 	if _, err := openTab(t, s, open, client.Config{Room: "nowhere"}); err == nil || !strings.Contains(err.Error(), "room") {
 		t.Errorf("an unknown room: %v", err)
+	}
+	// A browser does not show why a connection is refused.
+	if !strings.Contains(open, `"refused":{"code":8,"text":"server is full"}`) {
+		t.Errorf("the server is full: %s", open)
 	}
 	_, log := ask(http.MethodGet, "/api/log", aReader)
 	if !strings.Contains(log, `["action","/api/client/open"],["query","room="],["token","anna"]`) || strings.Contains(log, "key=") {
@@ -92,5 +103,16 @@ func TestAClientOfATab(t *testing.T) {
 		if !strings.Contains(forms, want) {
 			t.Errorf("no %s in %s", want, forms)
 		}
+	}
+}
+
+// An offline server has clients of its own process alone.
+func TestAnOfflineServerLetsNoTabPlay(t *testing.T) {
+	ask, _ := inspectedServerAs(t, netloop.Config{Offline: true})
+	if status, body := ask(http.MethodPost, "/api/client/open", aWriter); status != http.StatusConflict || !strings.Contains(body, "offline") {
+		t.Errorf("%d %s", status, body)
+	}
+	if status, _ := ask(http.MethodGet, "/api/client?key=x", aWriter); status != http.StatusNotFound {
+		t.Errorf("a WebSocket: %d", status)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/room"
+	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -117,5 +119,22 @@ func TestSentAndLongPayloads(t *testing.T) {
 	}
 	if len(list) != 1 || list[0].Outcome != "sent" || list[0].Client != 0 || list[0].Cut != len(`{"B":""}`)+4000-room.MaxPayload || list[0].Value[0] != '"' || len(list[0].Value) > room.MaxPayload+20 {
 		t.Errorf("%+v", list)
+	}
+}
+
+// The number of watched methods is bounded; a watched one can be asked about again.
+func TestWatchedMethodsAreBounded(t *testing.T) {
+	b := newBare(t, func(*netloop.Room) {})
+	watch := func(id uint32) bool {
+		_, ok := b.room.Messages.WatchPayloads(&schema.Method{Queue: rpcqueue.Method{ID: id}})
+		return ok
+	}
+	for id := range uint32(room.MaxWatched) {
+		if !watch(id) {
+			t.Fatalf("method %d is one too many", id)
+		}
+	}
+	if watch(room.MaxWatched) || !watch(0) {
+		t.Error("one too many is watched, or a watched one is not")
 	}
 }
