@@ -51,7 +51,7 @@ func Unreliable() RPCOption { return RPCOption{func(m *schema.Method) { m.Queue.
 func ForSpectators() RPCOption { return RPCOption{func(m *schema.Method) { m.Spectators = true }} }
 
 // Secret keeps a method's payloads out of the inspector, which shows the last messages of a method
-// to operators: for passwords, tokens and private talk. A recording still contains them.
+// to operators: for passwords, tokens, tickets and private talk. A recording still contains them.
 func Secret() RPCOption { return RPCOption{func(m *schema.Method) { m.Secret = true }} }
 
 // LateDrop drops a message that arrives after its stage has run in this tick; without it the

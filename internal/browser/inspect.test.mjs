@@ -332,7 +332,7 @@ describe("the inspector", { concurrency: 1 }, () => {
   });
 
   test("lets a tab play: it sends, drops, comes back and leaves", async () => {
-    const server = await Server.start(guarded, {}, "faults");
+    const server = await Server.start([...guarded, "--faults.work", "100"], {}, "faults");
     try {
       const i = await Inspector.open(server, "playground");
       const open = async (room, token) => {

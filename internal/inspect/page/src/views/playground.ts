@@ -39,7 +39,7 @@ export const playground: Kind = {
     const field = (name: string, attrs: Record<string, string>) => h("input", { "aria-label": name, autocomplete: "off", spellcheck: "false", ...attrs });
     const room = field("Room", { type: "text", placeholder: "(default)", value: page.parameter("room") ?? page.room });
     const token = field("Token of the game", { type: "password", placeholder: "none", autocomplete: "new-password" });
-    const ticket = field("Ticket or code", { type: "text", placeholder: "none" });
+    const ticket = field("Ticket or code", { type: "password", placeholder: "none", autocomplete: "new-password" });
     const params = field("Params as JSON", { type: "text", placeholder: "none" });
     const spectate = h("input", { type: "checkbox" });
     const openButton = h("button", { type: "submit", class: "primary" }, "Open a client here");
@@ -48,15 +48,15 @@ export const playground: Kind = {
     const title = h("h2"), facts = h("dl", { class: "facts three" }), lines = h("ol", { class: "lines talk" });
     const drop = h("button", { type: "button", click: () => chosen?.drop() }, "drop its connection");
     const back = h("button", { type: "button", click: () => chosen?.comeBack() }, "come back");
-    const target = field("Ticket or code of another room", { type: "text", placeholder: "ticket or code" });
-    const move = h("button", { type: "button", click: () => chosen?.move(target.value.trim()) }, "move");
+    const target = field("Ticket or code of another room", { type: "password", placeholder: "ticket or code", autocomplete: "new-password" });
+    const move = h("button", { type: "button", click: () => { chosen?.move(target.value.trim()); target.value = ""; } }, "move");
     const leave = h("button", { type: "button", click: () => chosen && close(chosen) }, "leave");
     const method = h("select", { "aria-label": "Method", change: () => compose() });
     const stage = h("select", { "aria-label": "Stage" });
     const send = h("button", { type: "button", class: "primary", click: () => transmit() }, "send");
     const reader = h("p", { class: "soft", hidden: true }, "Opening a client needs a token of role write, of the file of --admin-token-file.");
     const editor = h("div"), wrong = h("p", { class: "wrong", role: "status" });
-    let form: MessageForm | undefined;
+    let form: MessageForm | undefined, described = "";
 
     root.append(
       h("section", { class: "opening" },
@@ -78,16 +78,28 @@ export const playground: Kind = {
 
     redraw = show;
     const timer = setInterval(show, period);
-    void Promise.all([get<Forms>("/api/methods", { room: page.room || undefined }), get<Class[]>("/api/classes")]).then(([f, c]) => {
-      [forms, classes] = [f, c.map((x) => x.name)];
-      const sent = f.methods.filter((m) => !m.server_only);
+    void describe(page.room);
+
+    /** describe lists the methods that a room handles, and the others. */
+    async function describe(of: string): Promise<void> {
+      described = of;
+      try {
+        const [f, c] = await Promise.all([get<Forms>("/api/methods", { room: of || undefined }), get<Class[]>("/api/classes")]);
+        [forms, classes] = [f, c.map((x) => x.name)];
+      } catch (e) {
+        return text(wrong, (e as Error).message);
+      }
+      const sent = forms.methods.filter((m) => !m.server_only), was = form ? method.value : page.parameter("method");
       const group = (label: string, all: MethodForm[]) => all.length > 0 && h("optgroup", { label }, ...all.map((m) => h("option", { value: m.name }, m.name)));
-      method.replaceChildren(...[group("messages", sent.filter((m) => m.handled && !m.call)), group("calls", sent.filter((m) => m.handled && m.call)), group("not handled by this room", sent.filter((m) => !m.handled)), f.input && h("optgroup", { label: "inputs" }, h("option", { value: "" }, "input of each step"))].filter((x) => x instanceof Node));
-      const asked = page.parameter("method");
-      if (asked && sent.some((m) => m.name === asked)) method.value = asked;
-      compose();
+      const groups = [
+        group("messages", sent.filter((m) => m.handled && !m.call)), group("calls", sent.filter((m) => m.handled && m.call)),
+        forms.input && h("optgroup", { label: "inputs" }, h("option", { value: "" }, "input of each step")), group("not handled by this room", sent.filter((m) => !m.handled)),
+      ];
+      method.replaceChildren(...groups.filter((g) => g instanceof Node));
+      if (was !== undefined && sent.some((m) => m.name === was)) method.value = was;
+      if (!form || method.value !== was) compose();
       show();
-    }).catch((e: Error) => text(wrong, e.message));
+    }
 
     function open(): void {
       let values: unknown;
@@ -98,6 +110,7 @@ export const playground: Kind = {
       }
       if (players.length >= maxPlayers) return text(wrong, `This tab has ${maxPlayers} clients, which is the most: leave with one first.`);
       text(wrong, "");
+      if (chosen?.ended && !chosen.client) close(chosen); // It could not join.
       chosen = new Player(++opened, { room: room.value.trim(), token: token.value, ticket: ticket.value.trim(), spectate: spectate.checked, params: values }, forms!, classes, later);
       players.push(chosen);
       show();
@@ -146,7 +159,8 @@ export const playground: Kind = {
       card.hidden = !chosen;
       if (!chosen) return;
       const p = chosen, c = p.client, s = c?.stats;
-      text(title, `${name(p)} ${p.status}`);
+      if (c && !p.ended && c.room !== described) void describe(c.room);
+      text(title, `${name(p)}${p.ended ? ":" : ""} ${p.status}`);
       title.className = p.ended ? "bad" : "";
       const rows: [string, string][] = c && s ? [
         ["room", c.room || "(default)"], ["client", String(c.id)], ["transport", s.transport],
