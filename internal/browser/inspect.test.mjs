@@ -362,6 +362,11 @@ describe("the inspector", { concurrency: 1 }, () => {
       await rpcs.shows(".card", /the messages of "login" are secret/);
       await rpcs.clean();
 
+      await i.page.selectOption("[aria-label=Method]", { label: "input of each step" });
+      await i.page.fill("[aria-label=Turn]", "1");
+      await i.page.click("button:text-is('hold')");
+      await until("its inputs arrive", async () => (await clients())[0].inputs > 0);
+
       await i.page.click("text=its state");
       await i.shows("tbody tr", /ship.*tester/s);
       await i.page.goto(`${i.base}#playground`);

@@ -126,7 +126,7 @@ export class MessageForm {
 
 const hints: Record<string, string> = { bytes: "base64", bytearray: "base64", ref: "17.3", slice: "[…]", map: '[{"Key": …, "Value": …}]' };
 
-/** asJSON reads a number or a list; what is neither remains a text, which the check refuses. */
+/** asJSON reads a number or a list. Any other input remains a text, which the check refuses. */
 function asJSON(s: string): unknown {
   try {
     return JSON.parse(s);

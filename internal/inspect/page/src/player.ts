@@ -9,7 +9,7 @@ import type { Forms, MethodForm, TypeForm } from "./types.js";
 /** The most lines, and characters of a line's message, that a tab keeps. */
 const maxLines = 200, maxText = 4000;
 
-/** Opening is what a client joins with. The token goes to the game alone. */
+/** Opening has the options with which a client joins. The token goes to the game alone. */
 export interface Opening {
   room: string;
   token: string;
