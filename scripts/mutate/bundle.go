@@ -86,6 +86,7 @@ var users = map[string][]string{
 	"internal/token":           {"internal/e2e"},
 	"internal/watchdog":        {"internal/e2e"},
 	"internal/web":             {"app", "internal/e2e"},
+	"internal/web/static":      {"internal/web"},
 	"internal/wire":            {"internal/codec", "internal/transport"},
 	".":                        {"docs", "internal/room", "app", "client", "netlooptest", "internal/e2e"},
 	"client":                   {"docs", "internal/e2e"},
