@@ -121,7 +121,6 @@ func (f *feed) run(ctx context.Context) {
 		pause(one, wait)
 		wait = min(2*wait, lastPause)
 	}
-	f.follow("") // Releases the last context.
 }
 
 // pause waits for d, or until ctx ends.
