@@ -120,12 +120,7 @@ func (s *Recordings) OpenFile(name string) error {
 		return refusef(http.StatusBadRequest, "name: %.100q is no name of a file: /api/recordings lists them", name)
 	}
 	return s.change(func() (file, error) {
-		root, err := os.OpenRoot(s.cfg.Dir)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = root.Close() }() // It was only read.
-		f, err := root.Open(name)
+		f, err := os.OpenInRoot(s.cfg.Dir, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, refusef(http.StatusNotFound, "there is no file %.100q: /api/recordings lists them", name)
 		}
