@@ -73,8 +73,7 @@ func (w *writer) open(fd int, family uint16, cfg *Config) {
 func (w *writer) close() bool {
 	w.mu.Lock()
 	first := !w.ended.Swap(true)
-	w.some.Signal()
-	w.room.Broadcast()
+	w.some.Signal() // The sender's next batch makes room for writers that wait.
 	w.mu.Unlock()
 	<-w.done
 	return first

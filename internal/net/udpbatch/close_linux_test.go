@@ -1,0 +1,75 @@
+package udpbatch
+
+import (
+	"errors"
+	"net"
+	"testing"
+	"testing/synctest"
+
+	"golang.org/x/sys/unix"
+)
+
+// Writers that wait for room end when the socket closes, and their packets are not sent.
+func TestCloseEndsWaitingWriters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, k := newWriter(t, Config{})
+		open := make(chan struct{})
+		k.fail = func(m [][][]byte) (int, error) { <-open; return len(m), nil }
+		const writers = 3
+		ended := make(chan error, writers)
+		for range writers {
+			go func() {
+				for {
+					if _, _, err := w.WriteMsgUDP([]byte("x"), nil, peerAddr(1)); err != nil {
+						ended <- err
+						return
+					}
+				}
+			}()
+		}
+		synctest.Wait()
+		go w.close()
+		synctest.Wait()
+		close(open)
+		for range writers {
+			if err := <-ended; !errors.Is(err, net.ErrClosed) {
+				t.Error(err)
+			}
+		}
+		if w.close(); w.cfg.Stats.Sent.Load() != 2*batchPackets {
+			t.Errorf("%d packets were sent, want those of two batches", w.cfg.Stats.Sent.Load())
+		}
+	})
+}
+
+// An error of a single packet does not end the merging of packets: no interface had to split it.
+func TestASinglePacketDoesNotEndMerging(t *testing.T) {
+	for _, err := range []error{unix.EIO, unix.EINVAL} {
+		w, k := newWriter(t, Config{})
+		k.fail = func([][][]byte) (int, error) { return 0, err }
+		mustWrite(t, w, []byte("x"), nil, peerAddr(1))
+		if w.close(); !w.merge.Load() || w.cfg.Stats.Unsent.Load() != 1 {
+			t.Errorf("%v: packets are merged: %v, unsent %d", err, w.merge.Load(), w.cfg.Stats.Unsent.Load())
+		}
+	}
+}
+
+// Descriptor 0, which a process without a standard input may get, is closed like any other one.
+func TestDescriptorZeroIsClosed(t *testing.T) {
+	stdin, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer unix.Close(stdin)
+	defer func() {
+		if err := unix.Dup3(stdin, 0, 0); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := (&Socket{fd: 0}).closeDescriptor(); err != nil {
+		t.Error(err)
+	}
+	if _, err := unix.FcntlInt(0, unix.F_GETFD, 0); !errors.Is(err, unix.EBADF) {
+		t.Errorf("descriptor 0 is open: %v", err)
+	}
+}
