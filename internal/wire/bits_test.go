@@ -130,12 +130,13 @@ func TestRiceCodesAreLimitedTo64Bits(t *testing.T) {
 
 func TestBitsCopyAndRewind(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	from := make([]byte, 64)
-	for i := range from {
-		from[i] = byte(random.Uint32())
+	all := make([]byte, 64)
+	for i := range all {
+		all[i] = byte(random.Uint32())
 	}
 	for range 500 {
 		var w BitWriter
+		from := all[:random.IntN(len(all)+1)]
 		lead, n := uint(random.IntN(64)), random.IntN(8*len(from)+1)
 		start := random.IntN(n + 1)
 		w.Put(0, lead)
