@@ -90,7 +90,6 @@ func ReadInput[M any](c *InputCodec, message []byte, scratch *M) (m M, err error
 		}
 		return decoded.(M), nil
 	}
-	*scratch = m
 	err = c.codec.plan.Decode(message, unsafe.Pointer(scratch))
 	return *scratch, err
 }

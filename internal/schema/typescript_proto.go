@@ -94,11 +94,7 @@ func (t *typeScript) protoScalar(f protoreflect.FieldDescriptor) string {
 
 // enum declares an enum as an object of its values. A value unknown to the page may arrive.
 func (t *typeScript) enum(d protoreflect.EnumDescriptor) {
-	full := string(d.FullName())
-	if _, known := t.protos[full]; known {
-		return
-	}
-	name := t.protoName(d)
+	full, name := string(d.FullName()), t.protoName(d)
 	var b strings.Builder
 	fmt.Fprintf(&b, "/** The protobuf enum %s. */\nexport const %s = {\n", full, name)
 	for i := range d.Values().Len() {
