@@ -212,6 +212,9 @@ func TestPacketsAreRefusedFromTheFirstWrongValueOn(t *testing.T) {
 		{"another generation of this lifetime", full(80, now, 2, nil), packet.ErrRecord},
 		{"another generation, and no values", valueless, packet.ErrRecord},
 		{"a despawn", despawn, nil},
+		{"a single bit behind the records", func(_ *forger, p *forged) {
+			p.records = append(p.records, func(w *wire.BitWriter, _ *packet.Context) { w.Bit(true) })
+		}, wire.ErrShort},
 		{"a despawn of nothing", head(packet.Head{Kind: packet.Despawn, Slot: 5}), nil},
 
 		{"no count", says(func(h *packet.Header) { h.Count = 0 }), packet.ErrHeader},
