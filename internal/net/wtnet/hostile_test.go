@@ -36,11 +36,17 @@ type raw struct {
 // rawDial connects and sends no request.
 func rawDial(t *testing.T, h *host) *raw {
 	t.Helper()
+	return rawDialFor(t, h, 1)
+}
+
+// rawDialFor is rawDial with the number of streams of one direction that the server may open.
+func rawDialFor(t *testing.T, h *host, streams int64) *raw {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), nettest.Patience)
 	defer cancel()
 	addr := h.listener.Addr().String()
 	conn, err := quic.DialAddr(ctx, addr, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{ALPN}}, &quic.Config{
-		EnableDatagrams: true, InitialPacketSize: 1200, MaxIncomingUniStreams: 1,
+		EnableDatagrams: true, InitialPacketSize: 1200, MaxIncomingUniStreams: streams,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -218,6 +224,15 @@ func TestAHelloHasToComeInTime(t *testing.T) {
 				t.Error("closed with", code)
 			}
 		})
+	}
+}
+
+// A client that allows the server no control stream is disconnected, also if it opens streams.
+func TestAClientWithoutRoomForSettings(t *testing.T) {
+	r := rawDialFor(t, serve(t, nil, nil), -1)
+	r.open(t, 0x01)
+	if code := r.ended(t); code != transport.CodeProtocol {
+		t.Error("closed with", code)
 	}
 }
 
