@@ -180,6 +180,9 @@ func TestABadDirectoryIsAnError(t *testing.T) {
 	if _, err := Open(Config{Dir: file}); err == nil || !strings.Contains(err.Error(), "directory") {
 		t.Errorf("a file: %v", err)
 	}
+	if _, err := Open(Config{Dir: filepath.Join(file, "below")}); err == nil || !strings.Contains(err.Error(), "may be made") {
+		t.Errorf("a directory below a file: %v", err)
+	}
 	deep := t.TempDir()
 	for range 17 { // Almost as long as a path may be on Linux.
 		deep = filepath.Join(deep, strings.Repeat("x", 230))
