@@ -102,3 +102,23 @@ func TestTheFileIsReadAgain(t *testing.T) {
 		})
 	}
 }
+
+// A reload of a server without a file changes nothing, and is logged.
+func TestThereIsNoFileToReload(t *testing.T) {
+	c, err := newConfiguration(newGame())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	log, err := logging.New(logging.Config{Level: "info", Out: &out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.reload(log)
+	if err := log.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "SIGHUP: no file to reload") {
+		t.Errorf("the log says %q", out.String())
+	}
+}
