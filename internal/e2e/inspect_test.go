@@ -144,7 +144,7 @@ func TestTheInspectorShowsStateAndCopies(t *testing.T) {
 	// Hidden objects have random ids.
 	slices.SortFunc(st.Objects[:2], func(a, b inspectedObject) int { return int(a.Owner) - int(b.Owner) })
 	own, theirs, hidden := st.Objects[0], st.Objects[1], st.Objects[2]
-	if own.Class != "hauler" || own.Owner != 1 || own.Weight != 2 || own.Values[2] != 40.0 || own.Copy[2] != 40.0 || own.Acknowledged == 0 {
+	if own.Class != "hauler" || own.Owner != 1 || own.Weight != 2 || own.Values[2] != 40.0 || own.Copy[2] != 40.0 || own.Acknowledged == 0 || !own.Shown {
 		t.Errorf("%+v", own)
 	}
 	if theirs.Values[2] != 40.0 || theirs.Copy[2] != nil || theirs.Copy[0] == nil {
