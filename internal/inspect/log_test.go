@@ -33,6 +33,28 @@ func TestALineIsKeptAndPassedOn(t *testing.T) {
 	}
 }
 
+// A text is cut behind its limit.
+func TestTextsAreCutBehindTheirLimit(t *testing.T) {
+	most := strings.Repeat("x", maxLogText)
+	if cut(most) != most || cut(most+"x") != most+"…" {
+		t.Errorf("%d and %d bytes", len(cut(most)), len(cut(most+"x")))
+	}
+}
+
+// A line that is being written, or that a later line has replaced, is left out.
+func TestALogLeavesOutLinesInChange(t *testing.T) {
+	var l Log
+	for range 2 {
+		l.keep(LogLine{})
+	}
+	l.next.Add(1) // A writer has the number 3, and has not stored its line.
+	l.keep(LogLine{})
+	l.lines[1].Store(&LogLine{Number: 1 + LogLines}) // A writer that is ahead.
+	if lines := l.After(0); len(lines) != 2 || lines[0].Number != 2 || lines[1].Number != 4 {
+		t.Errorf("%+v", lines)
+	}
+}
+
 // A log keeps its newest lines, and returns those that a reader has not seen.
 func TestALogKeepsItsNewestLines(t *testing.T) {
 	var l Log

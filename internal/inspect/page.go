@@ -22,14 +22,8 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-
 
 // Page returns the handler of the inspector's page and its files.
 func Page() http.Handler {
-	from, err := fs.Sub(page, "page")
-	if err != nil {
-		panic(err) // The folder is embedded.
-	}
-	files, err := static.Read(from)
-	if err != nil {
-		panic(err) // The files are embedded.
-	}
+	from, _ := fs.Sub(page, "page") // It exists, and embedded files can be read.
+	files, _ := static.Read(from)
 	files[clientFile] = static.New(clientFile, ts.Client)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := "/" + r.PathValue("file")

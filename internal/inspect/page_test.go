@@ -18,8 +18,8 @@ func TestThePageIsServed(t *testing.T) {
 		r, w := httptest.NewRequest(http.MethodGet, "/inspect/"+file, nil), httptest.NewRecorder()
 		r.SetPathValue("file", file)
 		page.ServeHTTP(w, r)
-		if w.Code != want {
-			t.Errorf("%q is answered with %d, want %d", file, w.Code, want)
+		if w.Code != want || w.Body.Len() == 0 {
+			t.Errorf("%q is answered with %d and %d bytes, want %d", file, w.Code, w.Body.Len(), want)
 		}
 		for key, value := range map[string]string{"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"} {
 			if got := w.Header().Get(key); want == http.StatusOK && got != value {
