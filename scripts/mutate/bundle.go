@@ -54,6 +54,7 @@ var users = map[string][]string{
 	"internal/panicguard":      {"internal/loop", "internal/room"},
 	"internal/directory":       {"docs", "internal/e2e"},
 	"internal/input":           {"docs", "internal/room", "internal/e2e"},
+	"internal/inspect/term":    {"app"},
 	"internal/loop":            {"docs", "internal/e2e"},
 	"internal/metrics":         {"docs", "internal/room"},
 	"internal/netem":           {"internal/net/memnet", "internal/net/quicnet"},
