@@ -13,6 +13,7 @@ import (
 	"github.com/netloop/netloop/internal/build"
 	"github.com/netloop/netloop/internal/directory"
 	"github.com/netloop/netloop/internal/inspect"
+	"github.com/netloop/netloop/internal/netem"
 	"github.com/netloop/netloop/internal/recording"
 	"github.com/netloop/netloop/internal/room"
 )
@@ -33,6 +34,7 @@ func (s *Server) inspectorRoutes() []admin.Route {
 		{Path: "/api/costs", Query: "?room=lobby", Text: "the ten objects whose records took the most bytes of the last minute; counted from the first request on, until 10 s after the last", Read: s.costsPage},
 		{Path: "/api/log", Query: "?after=100", Text: "the last 1 024 log lines, or those after a line", Read: s.logPage},
 		{Path: "/api/clients/kick", Query: "?room=lobby&client=1&text=...", Text: "closes the connection of a client", Act: s.kickPage},
+		{Path: "/api/clients/simulate", Query: "?room=lobby&client=1&network=rtt=150ms,jitter=20ms,loss=5%25", Text: "puts an emulated network around the connection of a client until it ends; an empty one removes it", Act: s.simulatePage},
 		{Path: "/api/systems/disable", Query: "?room=lobby&system=ai.think", Text: "keeps a system or group from running, from the next tick on", Act: s.systemPage(recording.Disable, "is disabled")},
 		{Path: "/api/systems/enable", Query: "?room=lobby&system=ai.think", Text: "lets it run again", Act: s.systemPage(recording.Enable, "is enabled")},
 		{Path: "/api/rooms/lock", Query: "?room=lobby", Text: "keeps new clients out of a room", Act: s.lockPage(recording.Lock, "is locked")},
@@ -199,7 +201,7 @@ func (r *Room) clientRow(c *room.Client) inspect.Client {
 		Age: r.now.GameTime - c.JoinedAt(), Silent: link.Silent, RTT: link.RTT, InFlight: link.InFlight, Window: link.Window, Waits: waitNames[c.Waits()],
 		Snapshots: counts.Snapshots, Bytes: counts.Bytes, SlotBusy: counts.SlotBusy, WindowClosed: counts.WindowClosed,
 		Inputs: link.Inputs, InputsMissed: link.InputsMissed, InputsLate: link.InputsLate, InputMargin: link.InputMargin,
-		Rewind: link.Rewind, ViewsClamped: link.ViewsClamped,
+		Rewind: link.Rewind, ViewsClamped: link.ViewsClamped, Simulated: c.Simulated(),
 	}
 	switch {
 	case c.Dropped():
@@ -236,6 +238,48 @@ func (s *Server) kickPage(ctx context.Context, query url.Values) (string, error)
 		return "", err
 	}
 	return fmt.Sprintf("client %d is removed", id), nil
+}
+
+// simulatePage answers /api/clients/simulate. The network is no command of the room: a recording
+// has the arrivals, which the network has delayed already.
+func (s *Server) simulatePage(ctx context.Context, query url.Values) (string, error) {
+	id, err := number(query, "client", 0)
+	if err != nil {
+		return "", err
+	}
+	spec, err := netem.Parse(query.Get("network"))
+	if err != nil {
+		return "", admin.Refuse(http.StatusBadRequest, "network: %v", err)
+	}
+	for _, w := range spec.Ways {
+		if w.Corrupt != 0 || w.Hole != (netem.Hole{}) || spec.Rebind != 0 {
+			return "", admin.Refuse(http.StatusBadRequest, "network: corrupt, hole and rebind need --simulate; give rtt, delay, jitter, loss, dup, reorder, rate and buffer")
+		}
+	}
+	r, err := s.queriedRoom(query)
+	if err != nil {
+		return "", err
+	}
+	v, err := r.e.Questions.Ask(ctx, func(uint64) any {
+		c, ok := r.e.Client(id)
+		switch {
+		case !ok:
+			return admin.Refuse(http.StatusNotFound, "there is no client %d; %s", id, r.someClients())
+		case !c.Simulate(spec.String()):
+			return admin.Refuse(http.StatusConflict, "client %d has no connection", id)
+		}
+		return nil
+	})
+	if refusal, ok := v.(error); ok {
+		return "", refusal
+	}
+	if err != nil {
+		return "", err
+	}
+	if spec == (netem.Spec{}) {
+		return fmt.Sprintf("client %d has its own network", id), nil
+	}
+	return fmt.Sprintf("client %d has the network %v, until its connection ends", id, spec), nil
 }
 
 // systemPage returns the answer of a command to a system.

@@ -17,7 +17,7 @@ var networkImports = map[string]string{
 	"internal/metrics":       "internal/loop internal/metrics/ticks internal/netvar internal/transport",
 	"internal/netem":         "",
 	"internal/net/admission": "internal/net/driver internal/net/endpoint internal/panicguard internal/transport proto/netloop/v1",
-	"internal/net/driver":    "internal/transport proto/netloop/v1",
+	"internal/net/driver":    "internal/netem internal/transport proto/netloop/v1",
 	"internal/net/endpoint":  "",
 	"internal/net/inproc":    "internal/net/driver internal/transport proto/netloop/v1",
 	"internal/net/memnet":    "internal/netem internal/transport proto/netloop/v1",

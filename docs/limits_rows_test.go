@@ -79,6 +79,11 @@ var limitRows = map[string][]string{
 	"internal/inspect": {
 		"lines of the log that the inspector shows | {LogLines}, of {maxLogText} bytes and {maxLogAttrs} attributes",
 	},
+	"internal/inspect/term": {
+		"an event that `server inspect --ui term` reads | {bytes maxEvent}",
+		"… seconds that its charts show | {history}",
+		"… its filter | {maxFilter}",
+	},
 	"internal/inspect/history": {
 		"ticks of a recording that `server inspect` shows | {maxTicks}",
 		"… their temporary file | {bytes maxFile}",
@@ -118,6 +123,9 @@ var limitRows = map[string][]string{
 		"a hello, from the handshake to its last byte | {defaultHelloTimeout}",
 		"connections of returning clients while the room is full or the server overloaded | {resumeRate}, at once {resumeBurst}",
 		"… new ones of a site, and of all | {siteRate}, and {allRate}; at once {web.MaxConns}",
+	},
+	"internal/net/driver": {
+		"bytes under way in the emulated network of a client's connection | {bytes maxUnderWay}",
 	},
 	"internal/net/inproc": {
 		"datagrams that wait for a client of the same process (`client.Config.Local`), or for its server | {maxDatagrams}",

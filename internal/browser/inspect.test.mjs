@@ -183,6 +183,12 @@ describe("the inspector", { concurrency: 1 }, () => {
       await i.page.keyboard.press("j");
       await i.page.keyboard.press("Enter");
       await i.shows("h2", /^Client \d+, bot-2$/);
+      await i.page.fill(".network", "rtt=80ms");
+      await i.page.press(".network", "Enter");
+      await i.shows("tr.chosen", /memory simulated/);
+      await i.shows(".card .facts", /simulated: rtt=80ms/);
+      await i.page.click("form.write button[type=button]");
+      await i.shows("tr.chosen", /memory\s+connected/);
       await i.page.keyboard.press("Escape");
       await i.page.waitForSelector("section.card", { state: "hidden" });
       await i.shows("tbody tr", /bot-1/);

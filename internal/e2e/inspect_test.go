@@ -347,6 +347,31 @@ func TestTheInspectorsActions(t *testing.T) {
 			t.Errorf("%s: %d %q", path, status, body)
 		}
 	}
+	for query, want := range map[string]string{
+		"client=9&network=rtt=1s": "404 no client 9", "client=1&network=rtt": "400 network", "client=1&network=hole=1s@1s": "400 need --simulate",
+		"client=1&network=delay=60ms,jitter=2ms": "200 until its connection ends",
+	} {
+		status, body := ask(http.MethodPost, "/api/clients/simulate?"+query, aWriter)
+		if code, says, _ := strings.Cut(want, " "); strconv.Itoa(status) != code || !strings.Contains(body, says) {
+			t.Errorf("%s: %d %q", query, status, body)
+		}
+	}
+	if status, _ := ask(http.MethodPost, "/api/clients/simulate?client=1", aReader); status != http.StatusForbidden {
+		t.Errorf("a reader: %d", status)
+	}
+	waitFor(t, func() bool {
+		_, body := ask(http.MethodGet, "/api/clients", aReader)
+		var all struct {
+			Clients []struct {
+				Simulated string
+				RTT       time.Duration `json:"rtt_ns"`
+			}
+		}
+		return json.Unmarshal([]byte(body), &all) == nil && len(all.Clients) == 1 && all.Clients[0].Simulated == "rtt=120ms,jitter=2ms" && all.Clients[0].RTT >= 120*time.Millisecond
+	})
+	if status, body := ask(http.MethodPost, "/api/clients/simulate?client=1&network=", aWriter); status != 200 || !strings.Contains(body, "its own network") {
+		t.Errorf("%d %q", status, body)
+	}
 	if status, body := ask(http.MethodPost, "/api/systems/disable?system=test.drift", aWriter); status != 200 || body != "test.drift is disabled\n" {
 		t.Errorf("%d %q", status, body)
 	}

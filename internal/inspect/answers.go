@@ -79,6 +79,8 @@ type Client struct {
 	InputMargin  time.Duration `json:"input_margin_ns"`
 	Rewind       time.Duration `json:"rewind_ns"`
 	ViewsClamped uint64        `json:"views_clamped"`
+
+	Simulated string `json:"simulated"` // the emulated network around its connection; empty without
 }
 
 // Clients is the answer of /api/clients. More is the number of clients that are not listed.

@@ -67,6 +67,18 @@ func (c *Client) Transport() string {
 	return c.session.Transport()
 }
 
+// Simulate puts an emulated network around the client's connection, until that ends. It reports
+// false without a connection, or if its driver cannot.
+func (c *Client) Simulate(network string) bool { return c.Connected() && c.session.Simulate(network) }
+
+// Simulated returns the emulated network around the client's connection, or an empty text.
+func (c *Client) Simulated() string {
+	if c.session == nil {
+		return ""
+	}
+	return c.session.Simulated()
+}
+
 // Dropped reports whether the client has lost its connection and may resume.
 func (c *Client) Dropped() bool { return c.dropped != nil }
 

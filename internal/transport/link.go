@@ -22,6 +22,9 @@ type Link struct {
 	leg    atomic.Pointer[leg] // of the current session
 	wakers atomic.Pointer[wakers]
 	moves  atomic.Pointer[Moves] // nil: the client cannot move
+
+	simulate  atomic.Pointer[func(network string)] // nil: the driver cannot
+	simulated atomic.Pointer[string]               // nil: no network
 }
 
 // OnWake sets the functions that are called when datagrams or stream bytes may wait to be sent, or
@@ -31,6 +34,30 @@ type Link struct {
 func (l *Link) OnWake(datagrams, stream func()) {
 	l.wakers.Store(&wakers{datagrams, stream})
 	l.leg.Load().wakers.Store(l.wakers.Load())
+}
+
+// OnSimulate sets the function that puts an emulated network around the connection. It must not
+// block.
+func (l *Link) OnSimulate(simulate func(network string)) { l.simulate.Store(&simulate) }
+
+// Simulate puts an emulated network around the connection until it ends, or removes it with an
+// empty text. It reports false if the connection's driver cannot.
+func (s *Session) Simulate(network string) bool {
+	simulate := s.link.simulate.Load()
+	if simulate == nil {
+		return false
+	}
+	s.link.simulated.Store(&network)
+	(*simulate)(network)
+	return true
+}
+
+// Simulated returns the text of Simulate.
+func (s *Session) Simulated() string {
+	if network := s.link.simulated.Load(); network != nil {
+		return *network
+	}
+	return ""
 }
 
 // Welcome queues the server's answer to the hello before all other data of the session. The driver

@@ -63,17 +63,26 @@ func (d *driver) besideActive() bool { return d.beside.Beside != nil && d.beside
 // sendDatagram sends one datagram of the writer, beside the connection if that is possible.
 // Otherwise it blocks while the peer does not accept data.
 func (d *driver) sendDatagram(b []byte) error {
-	if !d.besideActive() {
+	if !d.besideActive() && d.simulation.Load() == nil {
 		return d.Conn.SendDatagram(b)
 	}
 	return d.sendBeside(b)
 }
 
-// sendBeside sends one datagram beside the connection. It never blocks.
+// sendBeside sends one datagram beside the connection, or into the emulated network. It never
+// blocks.
 func (d *driver) sendBeside(b []byte) error {
+	if s := d.simulation.Load(); s != nil {
+		s.down.datagram(b)
+	} else {
+		d.passBeside(b)
+	}
+	return nil
+}
+
+func (d *driver) passBeside(b []byte) {
 	number, rest := transport.CutNumber(b)
 	d.beside.Send(uint32(number), rest)
-	return nil
 }
 
 // receiveBeside handles a datagram that has arrived beside the connection.
@@ -85,5 +94,10 @@ func (d *driver) receiveBeside(b []byte, at int, low uint32, waited time.Duratio
 	if d.closing() {
 		return // A client that was disconnected for sending too much may keep sending.
 	}
-	d.Link.ReceiveBorrowed(d.Clock(), waited, transport.PutNumber(b, at, number))
+	datagram := transport.PutNumber(b, at, number)
+	if s := d.simulation.Load(); s != nil {
+		s.up.datagram(datagram)
+		return
+	}
+	d.Link.ReceiveBorrowed(d.Clock(), waited, datagram)
 }

@@ -17,6 +17,7 @@ type sideway struct {
 	receive  func(b []byte, at int, number uint32, waited time.Duration)
 	changed  func()
 	active   atomic.Bool
+	sends    atomic.Int32
 	numbers  []uint32
 	sent     [][]byte
 	returned int
@@ -30,6 +31,7 @@ func (s *sideway) Start(receive func([]byte, int, uint32, time.Duration), change
 func (s *sideway) Stop()        { s.stopped = true }
 func (s *sideway) Active() bool { return s.active.Load() }
 func (s *sideway) Send(number uint32, data []byte) {
+	s.sends.Add(1)
 	s.numbers, s.sent = append(s.numbers, number), append(s.sent, bytes.Clone(data))
 }
 func (s *sideway) PeerReturned()        { s.returned++ }

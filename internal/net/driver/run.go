@@ -67,6 +67,10 @@ type driver struct {
 	frames onDemand          // writes the stream
 	end    onDemand          // closes the connection
 	remote *transport.Closed // the peer's close frame; only for the goroutine of Run
+
+	simulation atomic.Pointer[simulation] // nil: never simulated
+	simulating sync.Mutex                 // held by simulate
+	ended      bool                       // under simulating
 }
 
 func (d *driver) run() transport.Closed {
@@ -74,6 +78,7 @@ func (d *driver) run() transport.Closed {
 	d.flush, _ = d.Conn.(Flusher)
 	d.frames.work, d.end.work = d.writeStream, d.close
 	d.Link.OnWake(d.wakeDatagrams, d.wakeStream)
+	d.Link.OnSimulate(d.simulate)
 	d.wakeDatagrams() // For data that was sent before OnWake.
 	d.wakeStream()
 	var wg sync.WaitGroup
@@ -92,6 +97,7 @@ func (d *driver) run() transport.Closed {
 	<-d.Conn.Context().Done()
 	d.wakeWriter()
 	wg.Wait()
+	d.endSimulation()
 	if d.beside.Beside != nil {
 		d.beside.Stop()
 	}
@@ -161,6 +167,10 @@ func (d *driver) readDatagrams() {
 		if d.beside.Beside != nil {
 			d.beside.PeerReturned()
 		}
+		if s := d.simulation.Load(); s != nil {
+			s.up.datagram(b)
+			continue
+		}
 		d.beside.receiving.Lock()
 		d.Link.ReceiveWaited(d.Clock(), waited, b) // ReceiveDatagram gave b away.
 		d.beside.receiving.Unlock()
@@ -199,7 +209,9 @@ func (d *driver) readBoth(from Merged) {
 			return d.readChunk()
 		}
 		b, err := from.ReceiveDatagram()
-		if err == nil {
+		if s := d.simulation.Load(); s != nil && err == nil {
+			s.up.datagram(b)
+		} else if err == nil {
 			d.Link.ReceiveDatagram(d.Clock(), b)
 		}
 		return err
@@ -222,6 +234,9 @@ func (d *driver) readChunk() error {
 	buf := d.Chunks.take()
 	defer d.Chunks.put(buf)
 	n, err := d.Conn.Read(buf[:])
+	if s := d.simulation.Load(); s != nil {
+		return cmp.Or(s.up.write(buf[:n]), err)
+	}
 	return cmp.Or(d.Link.ReceiveStream(d.Clock(), buf[:n]), err)
 }
 
@@ -230,6 +245,9 @@ func (d *driver) readChunk() error {
 // first. The link has already answered other protocol errors, and an ended connection has its own
 // error.
 func (d *driver) streamEnded(err error) {
+	if s := d.simulation.Load(); s != nil {
+		err = cmp.Or(s.up.drain(), err)
+	}
 	var why *transport.Closed
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
@@ -256,7 +274,7 @@ func (d *driver) writeDatagrams() {
 		if d.Conn.Context().Err() != nil || d.Link.SendDatagrams(d.Clock, d.sendDatagram) != nil {
 			return
 		}
-		if d.flush != nil {
+		if d.flush != nil && d.simulation.Load() == nil {
 			d.flush.Flush()
 		}
 		if at := d.Clock(); at >= nextRTT || d.beside.news.Swap(false) {
@@ -290,6 +308,9 @@ func (d *driver) setRTT() {
 	if d.besideActive() {
 		rtt = d.beside.RTT()
 	}
+	if s := d.simulation.Load(); s != nil {
+		rtt += s.roundTrip()
+	}
 	d.Link.SetRTT(rtt)
 }
 
@@ -305,6 +326,9 @@ func (d *driver) writeStream() bool {
 	d.begins()
 	why, ended := d.Link.CloseRequested()
 	if ended && why.Code != transport.CodeSlow {
+		if s := d.simulation.Load(); s != nil {
+			_ = s.down.drain() // An error ends the connection.
+		}
 		_ = d.Conn.CloseWrite() // The peer reads up to the end and closes the connection.
 	}
 	return !ended
@@ -321,7 +345,7 @@ func (d *driver) begins() {
 }
 
 // writeChunks writes all pending bytes of the stream.
-func (d *driver) writeChunks() error {
+func (d *driver) writeChunks() (err error) {
 	buf := d.Chunks.take()
 	for {
 		b := d.Link.AppendStream(buf[:0], chunkSize)
@@ -329,7 +353,12 @@ func (d *driver) writeChunks() error {
 			d.Chunks.put(buf) // Written streams do not keep the buffer.
 			return nil
 		}
-		if _, err := d.Conn.Write(b); err != nil {
+		if s := d.simulation.Load(); s != nil {
+			err = s.down.write(b)
+		} else {
+			_, err = d.Conn.Write(b)
+		}
+		if err != nil {
 			return err
 		}
 	}

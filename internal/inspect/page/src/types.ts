@@ -159,6 +159,7 @@ export interface Client {
   input_margin_ns: number;
   rewind_ns: number;
   views_clamped: number;
+  simulated: string;
 }
 
 export interface Clients {

@@ -24,7 +24,7 @@ export const clients: Kind = {
         { title: "client", show: (c) => String(c.client), order: (c) => c.client },
         { title: "subject", left: true, show: (c) => c.subject || "–", order: (c) => c.subject },
         { title: "address", left: true, show: (c) => c.addr, order: (c) => c.addr },
-        { title: "transport", left: true, show: (c) => c.transport, order: (c) => c.transport },
+        { title: "transport", left: true, show: (c) => (c.simulated ? h("span", { title: `an operator has put the network ${c.simulated} around the connection` }, c.transport, h("b", { class: "alarm" }, " simulated")) : c.transport), order: (c) => c.transport + c.simulated },
         { title: "state", left: true, show: (c) => (c.waits ? c.waits : c.state), order: (c) => c.state + c.waits, warn: (c) => c.state !== "connected" || c.waits !== "" },
         { title: "RTT ms", show: (c) => ms(c.rtt_ns), order: (c) => c.rtt_ns, warn: (c) => c.rtt_ns > 250e6 },
         { title: "in flight", hint: "snapshots under way, and how many the link takes", show: (c) => `${c.in_flight} / ${c.window}`, order: (c) => c.in_flight },
@@ -41,11 +41,16 @@ export const clients: Kind = {
     );
     const card = h("section", { class: "card", hidden: true });
     const title = h("h2"), facts = h("dl", { class: "facts three" });
+    const network = h("input", { type: "text", class: "network", placeholder: "rtt=150ms,jitter=20ms,loss=5%", title: "also delay, dup, reorder, rate and buffer, and up. or down. before each", "aria-label": "Network of the client", spellcheck: false });
+    const simulate = (network: string) => void page.act("/api/clients/simulate", { client: followed, network });
+    const emulation = h("form", { class: "bar write", submit: (e: Event) => { e.preventDefault(); simulate(network.value); } },
+      h("span", { class: "soft" }, "emulated network"), network, h("button", { type: "submit" }, "simulate"), h("button", { type: "button", click: () => { network.value = ""; simulate(""); } }, "remove"));
     let plots: Plot[] = [];
     root.append(h("div", { class: "stack" }, card, h("section", {}, h("div", { class: "bar" }, h("h2", {}, "Clients of the room"), search), head, table.element)));
     if (followed) follow(followed);
 
     function follow(client: number): void {
+      if (client !== followed) network.value = "";
       followed = client;
       table.chosen = String(client);
       page.note({ client });
@@ -55,7 +60,7 @@ export const clients: Kind = {
       card.replaceChildren(h("div", { class: "bar" }, title, h("span", { class: "grow" }),
         h("button", { type: "button", click: () => page.open("state", { client }) }, "its state"),
         h("button", { type: "button", click: () => page.open("log", { find: `client=${client}` }) }, "its log"),
-        h("button", { type: "button", title: "esc", click: () => page.open("clients") }, "close")), facts, h("div", { class: "columns three" }, ...plots.map((p) => p.element)));
+        h("button", { type: "button", title: "esc", click: () => page.open("clients") }, "close")), facts, emulation, h("div", { class: "columns three" }, ...plots.map((p) => p.element)));
       show();
     }
 
@@ -65,7 +70,7 @@ export const clients: Kind = {
       text(title, c ? `Client ${c.client}${c.subject ? `, ${c.subject}` : ""}` : `Client ${followed} is not in the room`);
       if (!c) return;
       const rows: [string, string][] = [
-        ["address", c.addr], ["transport", c.transport], ["state", c.waits ? `${c.state}, no snapshot: ${c.waits}` : c.state],
+        ["address", c.addr], ["transport", c.simulated ? `${c.transport}, simulated: ${c.simulated}` : c.transport], ["state", c.waits ? `${c.state}, no snapshot: ${c.waits}` : c.state],
         ["snapshots", count(c.snapshots)], ["of them deferred first", `${count(c.slot_busy)} slot_busy, ${count(c.window_closed)} window_closed`], ["bytes of state", bytes(c.bytes)],
         ["inputs", count(c.inputs)], ["missed, late", `${count(c.inputs_missed)}, ${count(c.inputs_late)}`], ["looks back", `${time(c.rewind_ns)}, ${count(c.views_clamped)} views clamped`],
       ];
