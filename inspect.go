@@ -39,7 +39,7 @@ func (s *Server) inspectorRoutes() []admin.Route {
 		{Path: "/api/systems/enable", Query: "?room=lobby&system=ai.think", Text: "lets it run again", Act: s.systemPage(recording.Enable, "is enabled")},
 		{Path: "/api/rooms/lock", Query: "?room=lobby", Text: "keeps new clients out of a room", Act: s.lockPage(recording.Lock, "is locked")},
 		{Path: "/api/rooms/unlock", Query: "?room=lobby", Text: "admits new clients again", Act: s.lockPage(recording.Unlock, "is unlocked")},
-	}, s.keptRoutes()...)
+	}, append(s.traceRoutes(), s.keptRoutes()...)...)
 }
 
 // The numbers of stream periods, of 250 ms, between two events of a topic.

@@ -2,6 +2,8 @@ package netloop
 
 import (
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +15,7 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 
 	"github.com/netloop/netloop/internal/directory"
+	"github.com/netloop/netloop/internal/tracedump"
 )
 
 // An invalid configuration is an error that names the key, at the latest from Listen, and the ports
@@ -68,6 +71,34 @@ func TestInvalidConfigErrorsNameTheKey(t *testing.T) {
 				continue
 			}
 			_ = l.Close()
+		}
+	}
+}
+
+// The trace of a slow tick is served, if there is one.
+func TestTracesAreServed(t *testing.T) {
+	s := newStill(t, Config{}, closedGame{new(opening)})
+	get := func(tick string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		s.traceFile(w, httptest.NewRequest(http.MethodGet, "/api/traces/file?tick="+tick, nil))
+		return w
+	}
+	if w := get("7"); w.Code != http.StatusNotFound {
+		t.Errorf("without traces: %d", w.Code)
+	}
+	var err error
+	if s.traces, err = tracedump.Open(tracedump.Config{Dir: t.TempDir(), Name: "x", Log: s.log}); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { s.traces = nil }()
+	s.traces.Slow(tracedump.Tick{Number: 7})
+	s.traces.Close()
+	if w := get("7"); w.Code != http.StatusOK || !strings.HasPrefix(w.Body.String(), "go 1.") || !strings.Contains(w.Header().Get("Content-Disposition"), "tick7.trace") {
+		t.Errorf("%d %v %.20q", w.Code, w.Header(), w.Body)
+	}
+	for tick, want := range map[string]int{"8": http.StatusNotFound, "x": http.StatusBadRequest} {
+		if w := get(tick); w.Code != want || strings.Count(w.Body.String(), "\n") != 1 {
+			t.Errorf("tick %s: %d %q", tick, w.Code, w.Body)
 		}
 	}
 }

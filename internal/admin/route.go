@@ -30,11 +30,21 @@ type Route struct {
 	ByReaders bool
 	// Page serves content that is neither JSON nor an action.
 	Page http.Handler
+	// ByWriters permits Page to the role write only.
+	ByWriters bool
 	// Socket takes over the connection of a GET with a key of Keys in its query.
 	Socket http.Handler
 	Keys   *Keys
 	// Large is set for a page of some MiB: the listener makes only one of these at a time.
 	Large bool
+}
+
+// role returns the role that the page needs.
+func (r *Route) role() role {
+	if r.Act != nil && !r.ByReaders || r.ByWriters || r.Socket != nil {
+		return writer
+	}
+	return reader
 }
 
 // Refusal is an error with an HTTP status.
@@ -76,12 +86,10 @@ func list(routes []Route) []listed {
 	var all []listed
 	for _, r := range routes {
 		l := listed{http.MethodGet, r.Path, r.Query, "read", r.Text}
-		switch {
-		case r.Act != nil && r.ByReaders:
+		if r.Act != nil {
 			l.Method = http.MethodPost
-		case r.Act != nil:
-			l.Method, l.Role = http.MethodPost, "write"
-		case r.Socket != nil:
+		}
+		if r.role() == writer {
 			l.Role = "write"
 		}
 		all = append(all, l)
@@ -118,14 +126,12 @@ func handler(cfg Config, a *access, s *streams) http.Handler {
 	var large sync.Mutex
 	for _, r := range cfg.Routes {
 		switch {
-		case r.Act != nil && r.ByReaders:
-			mux.HandleFunc("POST "+r.Path, a.require(reader, act(cfg, r)))
 		case r.Act != nil:
-			mux.HandleFunc("POST "+r.Path, a.require(writer, act(cfg, r)))
+			mux.HandleFunc("POST "+r.Path, a.require(r.role(), act(cfg, r)))
 		case r.Socket != nil:
 			mux.HandleFunc("GET "+r.Path, a.socket(r))
 		case r.Page != nil:
-			read(r.Path, r.Page.ServeHTTP)
+			mux.HandleFunc("GET "+r.Path, a.require(r.role(), r.Page.ServeHTTP))
 		case r.Large:
 			read(r.Path, serialized(&large, readJSON(r.Read)))
 		default:

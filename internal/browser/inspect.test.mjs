@@ -221,7 +221,7 @@ describe("the inspector", { concurrency: 1 }, () => {
   });
 
   test("leads to the system and the client that made a tick slow in three clicks", async () => {
-    let server = await Server.start([...guarded, "--faults.bots", "3", "--faults.rooms", "2", "--faults.work", "100"], {}, "faults");
+    let server = await Server.start([...guarded, "--faults.bots", "3", "--faults.rooms", "2", "--faults.work", "100", "--trace-dir", path.join(dir, "traces")], {}, "faults");
     const relay = await tcpRelay(server.ports.web);
     const { client, stop } = await player(server, "mallory");
     try {
@@ -253,6 +253,12 @@ describe("the inspector", { concurrency: 1 }, () => {
         await i.shows("li.chosen", new RegExp(`^${system}`));
         assert.equal(i.clicks, 3);
       }
+
+      const { traces } = await (await fetch(`http://${server.at.admin}/api/traces`, { headers: basic(tokens.read) })).json();
+      await from(`ticks/tick=${traces[0].tick}`);
+      await i.shows("a[download]", /^netloop-.*\.trace$/);
+      const trace = await fetch(new URL(await i.page.getAttribute("a[download]", "href"), i.base), { headers: basic(tokens.write) });
+      assert.match(await trace.text(), /^go 1\./);
 
       fault("panic", 1000);
       await from("overview");

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -52,6 +53,15 @@ func TestASlowTickIsReportedAndTraced(t *testing.T) {
 		_, body := page(t, s, "/metrics")
 		return strings.Contains(body, "\nnetloop_slow_tick_traces_total{outcome=\"written\"} 1\n")
 	})
+	var list struct {
+		Traces []struct{ Tick, Bytes uint64 }
+	}
+	if _, body := page(t, s, "/api/traces"); json.Unmarshal([]byte(body), &list) != nil || len(list.Traces) != 1 || list.Traces[0].Bytes == 0 {
+		t.Errorf("traces %s", body)
+	}
+	if status, body := page(t, s, fmt.Sprint("/api/traces/file?tick=", list.Traces[0].Tick)); status != http.StatusForbidden {
+		t.Errorf("a trace without a token: %d %.40s", status, body)
+	}
 	cancel()
 	if err := ended(t, done); err != nil {
 		t.Errorf("Run: %v", err)

@@ -62,6 +62,45 @@ type Dumper struct {
 	done    sync.WaitGroup
 
 	written, skipped, failed atomic.Uint64
+
+	mu    sync.Mutex
+	files []File // under mu: the last written ones, the oldest first
+}
+
+// File is a written trace.
+type File struct {
+	Tick  uint64 `json:"tick"`
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
+}
+
+// Files returns the last written files, the oldest first. Any goroutine may call it.
+func (d *Dumper) Files() []File {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.files)
+}
+
+// OpenFile opens the file about a tick; fs.ErrNotExist is the error if there is none.
+func (d *Dumper) OpenFile(tick uint64) (*os.File, error) {
+	for _, f := range d.Files() {
+		if f.Tick == tick {
+			return os.Open(filepath.Join(d.cfg.Dir, f.Name))
+		}
+	}
+	return nil, fs.ErrNotExist
+}
+
+// add adds a written file to the list, in place of the oldest if it is full.
+func (d *Dumper) add(tick uint64, path string) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return // Another process has deleted it.
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.files = append(d.files, File{tick, info.Name(), info.Size()})
+	d.files = d.files[max(0, len(d.files)-maxFiles):]
 }
 
 // Open returns a dumper and starts to record. An error names the required permission of the
@@ -137,6 +176,7 @@ func (d *Dumper) dump(t Tick) {
 		d.cfg.Log.Error("the trace of a slow tick could not be written", "tick", t.Number, "file", path, "error", err)
 		return
 	}
+	d.add(t.Number, path)
 	d.written.Add(1)
 	d.cfg.Log.Warn("a tick over budget: see its trace with go tool trace", "tick", t.Number, "took", t.Duration, "system", t.System, "file", path)
 }

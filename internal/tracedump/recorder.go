@@ -11,6 +11,8 @@ import (
 const (
 	// minAge is the minimum recorded time: a slow tick, and the seconds that led to it.
 	minAge = 3 * time.Second
+	// Covers is the time before its tick that a file has at least.
+	Covers = minAge
 	// maxTrace bounds the recorder's memory in bytes, and roughly the size of a file: a busy server
 	// of 200 clients produces some MiB in that time.
 	maxTrace = 8 << 20

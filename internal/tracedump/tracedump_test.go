@@ -55,6 +55,15 @@ func TestGoToolTraceReadsTheFile(t *testing.T) {
 	if len(all) != 1 || !strings.HasSuffix(all[0], "-a1-tick7.trace") {
 		t.Fatalf("files %v, log %s", all, log)
 	}
+	if list := d.Files(); len(list) != 1 || list[0].Tick != 7 || list[0].Name != filepath.Base(all[0]) || list[0].Bytes < 100 {
+		t.Errorf("files %+v", list)
+	}
+	if f, err := d.OpenFile(7); err != nil || f.Name() != all[0] || f.Close() != nil {
+		t.Errorf("%v", err)
+	}
+	if _, err := d.OpenFile(8); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file of another tick: %v", err)
+	}
 	if text := log.String(); !strings.Contains(text, all[0]) || !strings.Contains(text, "test.slow") || !strings.Contains(text, "40ms") {
 		t.Errorf("log: %s", text)
 	}

@@ -47,6 +47,12 @@ export interface Ladder {
   text: string;
 }
 
+export interface Traces {
+  room: string;
+  covers_ns: number;
+  traces: { tick: number; name: string; bytes: number }[];
+}
+
 export interface Room {
   name: string;
   kind: string;

@@ -1,10 +1,10 @@
 import { get } from "../api.js";
 import { Canvas, color, h, text } from "../dom.js";
-import { count, ms, time } from "../format.js";
+import { bytes, count, ms, time } from "../format.js";
 import { flame } from "../flame.js";
 import { trace } from "../trace.js";
 import { Table } from "../table.js";
-import type { Cause, Overview, Tick, Ticks } from "../types.js";
+import type { Cause, Overview, Tick, Ticks, Traces } from "../types.js";
 import type { Kind } from "../view.js";
 import { takePast } from "./recording.js";
 
@@ -49,6 +49,7 @@ export const ticks: Kind = {
     let budget = 1e9 / 60;
     let paused = false;
     let chosen: Tick | undefined = undefined;
+    let traces: Traces | undefined;
     const wanted = Number(page.parameter("tick") ?? 0);
     const pause = h("button", { type: "button", title: "Hold the strip still (space)", click: () => hold(!paused) }, "pause");
     const save = h("button", { type: "button", title: "The ticks as a Chrome trace, which ui.perfetto.dev opens", click: () => trace(list, page.room) }, "save trace");
@@ -95,10 +96,18 @@ export const ticks: Kind = {
         (t.gc.cycles || t.gc.cpu_ns >= 1000) && `the garbage collector used ${time(t.gc.cpu_ns)} of CPU time and paused for ${time(t.gc.pause_ns)}`, t.dropped && `${count(t.dropped)} ticks were dropped before it`,
       ];
       facts.replaceChildren(`${list.filter(Boolean).join(", ")}. `,
-        ...(t.sender.client ? [h("a", { href: `#clients/client=${t.sender.client}` }, `Client ${t.sender.client}`), ` sent the messages that took the most time: ${time(t.sender.cost_ns)}, above all of the method ${t.sender.method}.`] : []),
+        ...(t.sender.client ? [h("a", { href: `#clients/client=${t.sender.client}` }, `Client ${t.sender.client}`), ` sent the messages that took the most time: ${time(t.sender.cost_ns)}, above all of the method ${t.sender.method}.`] : []), ...traced(t),
       );
       detail.replaceChildren(flame(t, budget, (name) => page.open("loop", { system: name })));
       draw();
+    }
+
+    /** traced returns a line about the execution trace that has a tick. */
+    function traced(t: Tick): (Node | string)[] {
+      const file = traces?.room === page.room ? traces.traces.find((f) => f.tick >= t.tick && (f.tick - t.tick) * budget < traces!.covers_ns) : undefined;
+      if (!file) return [];
+      const link = page.write ? h("a", { href: `/api/traces/file?tick=${file.tick}`, download: file.name }, file.name) : h("b", {}, file.name);
+      return [" It is in the execution trace ", link, `, ${bytes(file.bytes)}, for go tool trace.`];
     }
 
     function draw(): void {
@@ -152,6 +161,9 @@ export const ticks: Kind = {
       try {
         const all = await get<Ticks>("/ticks/slow", page.room ? { room: page.room } : {});
         worst.update(all.ticks);
+        const known = traces?.traces.length ?? 0;
+        traces = await get<Traces>("/api/traces");
+        if (chosen && traces.traces.length !== known) choose(chosen);
         const t = all.ticks.find((x) => x.tick === wanted);
         if (t && !chosen) choose(t);
         if (wanted && !chosen && list.length > 0) text(title, `Tick ${count(wanted)} is no longer kept: click another one`);
