@@ -10,6 +10,7 @@ import { setTimeout as pause } from "node:timers/promises";
 
 import { connect } from "../../clients/ts/dist/netloop.js";
 import { browser } from "./page.mjs";
+import { indexed } from "./palette.mjs";
 import { Server, bin, bots, until } from "./server.mjs";
 
 const [folder] = process.argv.slice(2);
@@ -19,7 +20,7 @@ const stepping = setInterval(() => client.step(), 16);
 await until("it plays", () => client.status.phase === "playing");
 const chromium = await browser();
 const page = await chromium.newPage({ viewport: { width: 1280, height: 800 }, colorScheme: "dark" });
-const take = (name) => page.screenshot({ path: path.join(folder, `inspect-${name}.png`) });
+const take = async (name) => writeFileSync(path.join(folder, `inspect-${name}.png`), indexed(await page.screenshot()));
 
 await page.goto(`http://${server.at.admin}/inspect`);
 await pause(30_000); // for the plots
