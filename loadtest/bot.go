@@ -38,6 +38,8 @@ type Meter struct {
 	offset time.Duration // of the client's clock from the run's
 	blind  bool
 	slow   bool // of --slow-readers: its figures do not count
+	varies bool // it does not play through the window by the plan: see Run.Schedule
+	ending bool // the run ends the client: its open calls fail, which is no error
 	// anchor is the planned time of the join, on the run's clock: calls are scheduled from there,
 	// so that a slow handshake does not move them.
 	anchor  time.Duration
@@ -170,7 +172,7 @@ func (m *Meter) due(t *netloop.Tick, now time.Duration) {
 		for made := 0; s.next <= now; s.next += s.period {
 			measured := m.measures(s.next)
 			if measured {
-				m.worker.rec.intend(m.n, i, s.next-time.Duration(m.worker.run.window.from.Load()))
+				m.intend(i, s.next)
 			}
 			if made == maxBurst {
 				continue
@@ -185,6 +187,14 @@ func (m *Meter) due(t *netloop.Tick, now time.Duration) {
 	}
 }
 
+// intend counts a scheduled call of the window.
+func (m *Meter) intend(schedule int, at time.Duration) {
+	rec := m.worker.rec
+	if rec.intended++; !m.varies {
+		rec.digest(m.n, schedule, at-time.Duration(m.worker.run.window.from.Load()))
+	}
+}
+
 // answered records the end of a call.
 func (m *Meter) answered(meant time.Duration, measured bool, err error) {
 	m.took(m.now()-meant, measured, err)
@@ -195,7 +205,14 @@ func (m *Meter) took(latency time.Duration, measured bool, err error) {
 	if measured {
 		m.pending--
 	}
-	if err != nil {
+	switch {
+	case m.ending && err != nil:
+		if measured { // It counts neither as sent nor as unanswered.
+			rec.intended--
+			rec.sent--
+		}
+		return
+	case err != nil:
 		m.worker.live.errors++
 	}
 	switch {

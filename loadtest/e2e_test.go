@@ -162,7 +162,9 @@ func TestBotsPlayARealServer(t *testing.T) {
 	}
 	measured, joins := 0, uint64(0)
 	for _, p := range r.Series.Points {
-		joins += p.Joins
+		if joins += p.Joins; p.Errors > 0 || joins == 5 && p.Clients != 5 {
+			t.Errorf("the point %+v", p)
+		}
 		if p.Phase == "measuring" && p.Clients == 5 && p.Snapshots != nil && p.AgeP99 != nil && p.Tick != nil {
 			measured++
 		}

@@ -78,6 +78,7 @@ func (r *run) player(c *client.Client, e event) *player {
 		stream |= uint64(e.at) << 14 // Other numbers than those of the client before.
 	}
 	p := &player{client: c, meter: Meter{n: n, rand: rand.New(rand.NewPCG(r.opts.seed, stream))}, again: e.again, left: make(chan struct{})}
+	p.meter.varies = r.varies[n]
 	if r.opts.slowOf != nil {
 		p.meter.slow = r.opts.slowOf[n] != ""
 	}

@@ -21,9 +21,10 @@ type Run struct {
 	To   float64 `json:"to_s"`
 	// Tick is the period of the first bot's room.
 	Tick *float64 `json:"tick_ms"`
-	// Schedule is a digest of the scheduled calls in the measured window: of their clients and
-	// offsets. Two complete runs of one seed, with the same flags, have the same digest if both are
-	// on time: their windows began at the planned time, because the clients joined soon enough.
+	// Schedule is a digest of the scheduled calls in the measured window, of their clients and
+	// offsets, for the clients that play through the window. Two complete runs of one seed, with
+	// the same flags, have the same digest if both are on time: their windows began at the planned
+	// time, because the clients joined soon enough.
 	Schedule    string  `json:"schedule"`
 	OnTime      bool    `json:"on_time"`
 	Interrupted bool    `json:"interrupted"`

@@ -84,10 +84,9 @@ func newRecorder() *recorder {
 	}
 }
 
-// intend counts a scheduled call of a client, and adds it to the digest of all: the sum does not
-// depend on their order.
-func (r *recorder) intend(client, schedule int, offset time.Duration) {
-	r.intended++
+// digest adds a scheduled call of a client to the digest of all: the sum does not depend on their
+// order.
+func (r *recorder) digest(client, schedule int, offset time.Duration) {
 	x := uint64(offset) ^ uint64(client)<<44 ^ uint64(schedule)<<58
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9 // The finaliser of splitmix64.
 	x = (x ^ x>>27) * 0x94d049bb133111eb

@@ -50,6 +50,7 @@ type run struct {
 	window  window
 	workers []*worker
 	slots   []atomic.Pointer[player] // by client: the one that plays
+	varies  []bool                   // by client: the plan changes it in the window
 	ended   sync.WaitGroup           // workers
 	dialers []*client.Dialer
 	// perSocket is the number of clients of each dialer.
@@ -79,8 +80,9 @@ type run struct {
 	dialErrors  tally // under mu
 	joins       joins // under mu
 	interrupted bool
-	onTime      bool // the window began at its planned time
-	dead        bool // the server has stopped answering
+	last        Point // phase and clients before the goodbye
+	onTime      bool  // the window began at its planned time
+	dead        bool  // the server has stopped answering
 	before      reading
 	after       reading
 }
@@ -153,6 +155,10 @@ func (r *run) play(ctx context.Context) (*report, error) {
 		return nil, err
 	}
 	ramp, later := r.opts.plan()
+	r.varies = make([]bool, r.opts.clients)
+	for _, e := range later {
+		r.varies[e.client] = true
+	}
 	first, err := r.dial(ctx, ramp[0])
 	if err != nil {
 		return nil, r.unreachable(err)
@@ -162,6 +168,7 @@ func (r *run) play(ctx context.Context) (*report, error) {
 	stopSampler := r.startSampler(ctx)
 	origin := r.ramp(ctx, first, ramp)
 	r.phases(ctx, origin, later)
+	r.last = Point{Phase: r.phase().String(), Clients: r.playing()}
 	r.enter(goodbye)
 	r.ended.Wait()
 	return r.report(stopSampler()), nil

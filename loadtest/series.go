@@ -208,7 +208,11 @@ func (s *sampler) finish() {
 		w.collect(s.sum)
 		s.sum.merge(w.live)
 	}
-	s.add(s.point(s.run.now()))
+	p := s.point(s.run.now())
+	if last := &s.run.last; last.Phase != "" { // The goodbye is no part of the run.
+		p.Phase, p.Clients = last.Phase, last.Clients
+	}
+	s.add(p)
 	s.flush()
 }
 

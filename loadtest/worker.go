@@ -94,6 +94,7 @@ func (w *worker) loop() {
 		w.wait(w.frames())
 	}
 	for _, p := range w.players {
+		p.meter.ending = true
 		_ = p.client.Close() // It ends either way.
 	}
 }
@@ -271,6 +272,7 @@ func (w *worker) late(p *player, now time.Duration) {
 
 // depart ends a client that shall leave.
 func (w *worker) depart(p *player, now time.Duration) {
+	p.meter.ending = true
 	_ = p.client.Close() // It ends either way.
 	if from := max(p.started, time.Duration(w.run.window.from.Load())); !p.meter.slow {
 		w.played += max(0, min(now, time.Duration(w.run.window.to.Load()))-from)

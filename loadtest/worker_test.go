@@ -171,6 +171,24 @@ func TestOnlyMeasuredAnswersCount(t *testing.T) {
 	}
 }
 
+// A call that fails because the run ends its client counts as not sent, and not as an error.
+func TestTheRunsOwnEndFailsNoCall(t *testing.T) {
+	w, p := bench()
+	ended := p.meter.begin(1500*time.Millisecond, func() time.Duration { return 0 })
+	p.meter.intend(0, 1200*time.Millisecond)
+	p.meter.varies = true
+	digest := w.rec.schedule
+	p.meter.intend(0, 1300*time.Millisecond)
+	p.meter.ending = true
+	ended(errors.New("left"))
+	if r := w.rec; r.intended != 2 || r.sent != 0 || len(r.callErrors) != 0 || w.live.errors != 0 || p.meter.pending != 0 {
+		t.Errorf("%d intended, %d sent, %v, %d pending", r.intended, r.sent, r.callErrors, p.meter.pending)
+	}
+	if digest == 0 || w.rec.schedule != digest {
+		t.Errorf("the digest is %x, and then %x", digest, w.rec.schedule)
+	}
+}
+
 // A call that a bot starts in the measured window is counted with its latency, and its counts are
 // in the report; before and after the window they are not.
 func TestCallsAndCountsOfBotsAreReported(t *testing.T) {
