@@ -2,6 +2,8 @@ package loadtest
 
 import (
 	"context"
+	"errors"
+	"io"
 	"testing"
 	"time"
 
@@ -76,5 +78,27 @@ func TestAWaitEndsWithTheRun(t *testing.T) {
 			t.Errorf("%+v: complete %v, interrupted %v", c, complete, r.interrupted)
 		}
 		_ = r.clock.Close() // The test is over either way.
+	}
+}
+
+// A client that was lost after it had joined in place of another is no failure of the run, as a
+// client that the run did not disturb is.
+func TestDisturbedClientsAreNoFailures(t *testing.T) {
+	for again, want := range map[bool]Clients{
+		true:  {Wanted: 1, Connected: 1, Verifying: 1},
+		false: {Wanted: 1, Connected: 1, Verifying: 2, Disconnected: 1},
+	} {
+		w, p := bench()
+		r := w.run
+		r.workers, r.screen = []*worker{w}, newScreen(io.Discard, true)
+		r.entered.Store(1)
+		p.verify = equal
+		lost := &player{again: again, left: make(chan struct{}), meter: Meter{worker: w}}
+		w.players = []*player{p, lost}
+		w.leave(lost, errors.New("lost"))
+		rep := r.report(Series{})
+		if rep.Clients != want || rep.Converged != again || rep.Joins.Ended["lost"] != 1 {
+			t.Errorf("again: %v: %+v, converged %v, %v", again, rep.Clients, rep.Converged, rep.Joins)
+		}
 	}
 }

@@ -48,12 +48,17 @@ func TestARunDisturbsItsBots(t *testing.T) {
 		t.Errorf("%+v, converged %v: %s", r.Clients, r.Converged, stderr)
 	}
 	// 8 join, 8 reconnect, and up to 11 are replaced.
-	if r.Joins.Admitted < 18 || r.Joins.Admitted > 27 || len(r.Joins.Refused) > 0 {
+	if r.Joins.Admitted < 16 || r.Joins.Admitted > 27 || len(r.Joins.Refused) > 0 {
 		t.Errorf("%+v", r.Joins)
 	}
 	// Most bots ask in a closed loop, more than twice and less than five times a second.
-	if r.RPC.Answered < 8 || r.RPC.Answered > 8*8 || r.RPC.Answered > r.RPC.Sent {
+	if r.RPC.Answered < 8 && !r.Saturated || r.RPC.Answered == 0 || r.RPC.Answered > 8*8 || r.RPC.Answered > r.RPC.Sent {
 		t.Errorf("%+v", r.RPC)
+	}
+	for _, p := range r.Series.Points {
+		if p.Clients > 8 {
+			t.Errorf("%d of 8 bots play", p.Clients)
+		}
 	}
 	if r.Verdict.Exit != code || !r.Verdict.Thresholds[0].Met {
 		t.Errorf("exit %d, %+v", code, r.Verdict)
