@@ -425,7 +425,7 @@ func TestAnInterruptEndsTheRunEarly(t *testing.T) {
 	if want := (loadtest.Clients{Wanted: 2, Connected: 2, Verifying: 2}); code != 105 || r.Clients != want || !r.Run.Interrupted {
 		t.Errorf("exit %d, %+v", code, r.Clients)
 	}
-	if r.Snapshots.Received == 0 || !strings.Contains(stderr, "interrupted") {
+	if r.Snapshots.Received == 0 || !strings.Contains(stderr, "interrupted: the report follows") {
 		t.Errorf("%d snapshots measured, output %q", r.Snapshots.Received, stderr)
 	}
 }
@@ -433,9 +433,16 @@ func TestAnInterruptEndsTheRunEarly(t *testing.T) {
 // find plays with more and more bots, and soak has slopes. Both run against a server that has
 // served many runs.
 func TestFindAndSoakPlayARealServer(t *testing.T) {
-	s, _ := serve(t, netloop.Config{Room: netloop.RoomSpec{MaxClients: 3}}, newWatched())
+	s, _ := serve(t, netloop.Config{Room: netloop.RoomSpec{MaxClients: 3, Rate: netloop.Hz(20)}}, newWatched())
+	play := func(args ...string) (code int, stdout string) {
+		code, stdout, stderr := load(t, t.Context(), args...)
+		if strings.Contains(stderr, "overloaded") {
+			t.Skip("this machine is too busy: the server is overloaded")
+		}
+		return code, stdout
+	}
 	at := []string{"--addr", s.Addr().String(), "--admin", s.AdminAddr().String(), "--ramp", "0s", "--warmup", "0s", "--duration", "200ms", "--quiet", "--out", "json"}
-	code, stdout, _ := load(t, t.Context(), append([]string{"find", "--from", "2", "--clients", "4", "--threshold", "clients.connected>=100%", "--threshold", "server.tick.p99<1s"}, at...)...)
+	code, stdout := play(append([]string{"find", "--from", "2", "--clients", "4", "--threshold", "clients.connected>=100%", "--threshold", "server.tick.p99<1s"}, at...)...)
 	var found loadtest.Search
 	if err := json.Unmarshal([]byte(stdout), &found); err != nil {
 		t.Fatal(err)
@@ -443,7 +450,7 @@ func TestFindAndSoakPlayARealServer(t *testing.T) {
 	if late := found.Knee < 3; !late && (found.Knee != 3 || found.Broken != 4 || len(found.Thresholds) != 2 || len(found.Steps) < 5) {
 		t.Errorf("exit %d, %+v", code, found)
 	}
-	code, stdout, _ = load(t, t.Context(), append([]string{"soak", "--clients", "2"}, at...)...)
+	code, stdout = play(append([]string{"soak", "--clients", "2"}, at...)...)
 	var r loadtest.Result
 	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
 		t.Fatal(err)

@@ -165,6 +165,7 @@ func (r *run) play(ctx context.Context) (*report, error) {
 	}
 	r.tick = first.client.TickRate().Period()
 	r.startWorkers()
+	defer context.AfterFunc(ctx, func() { r.screen.note("interrupted: the report follows; a second time ends the program at once") })()
 	stopSampler := r.startSampler(ctx)
 	origin := r.ramp(ctx, first, ramp)
 	r.phases(ctx, origin, later)

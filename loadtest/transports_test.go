@@ -65,7 +65,8 @@ func TestARunDisturbsItsBots(t *testing.T) {
 	}
 	all := scrape(t, s)
 	quic, socket := all[`netloop_joins_total{transport="quic"}`], all[`netloop_joins_total{transport="websocket"}`]
-	if quic == 0 || socket == 0 || quic+socket != float64(r.Joins.Admitted) {
+	// A dial that the end of the window cancels may have been admitted.
+	if quic == 0 || socket == 0 || quic+socket < float64(r.Joins.Admitted) || quic+socket > float64(r.Joins.Admitted+8) {
 		t.Errorf("the server admitted %v and %v, the bots count %d", quic, socket, r.Joins.Admitted)
 	}
 }
