@@ -8,7 +8,7 @@ GOVULNCHECK := .tools/govulncheck-$(GOVULNCHECK_VERSION)
 
 ADDR      ?= 127.0.0.1:4433# the server for `make load`
 ADMIN     ?= 127.0.0.1:8080# its admin listener, which has the tick figures
-ARGS      ?=# further flags of `make run`, `make load`, `make demo`, `make watch` and `make bench-floor`
+ARGS      ?=# further flags of `make run`, `make load`, `make demo`, `make watch`, `make bench-floor` and `make peers`
 TESTFLAGS ?=# further flags of `go test`
 SEEDS     ?= 20000# seeds of `make verify` and `make simulate`; `make test` uses a few hundred
 FROM      ?= 1# the first seed of `make simulate`
@@ -22,7 +22,8 @@ FILE      ?=# the capture for `make cubes`, plain or .xz; empty for a simulation
 # The parts of `make check`, in order.
 CHECKS := proofs modules race lint generated systems smoke image
 
-# Modules of development tools, with their own tests.
+# Modules of development tools, with their own tests. bench/peers is none of them: it contains the
+# other servers, and compiling those takes CI a minute of processor time.
 TOOLS := bench deploy/grafana scripts/mutate
 
 # The package with the longest tests starts first; the others run beside it.
@@ -39,7 +40,7 @@ RACE_PACKAGES := $(LONGEST) ./app/... ./client/... ./loadtest/... ./netlooptest/
 NODE_MODULES := $(if $(shell command -v npm),node_modules/.stamp)
 
 .DEFAULT_GOAL := help
-.PHONY: help help-all build demo frames pictures play watch cards run load test plain check $(CHECKS) verify simulate bench bench-floor cost cubes links feel paths lateness fuzz mutate metrics limits dashboard web browser generate clean
+.PHONY: help help-all build demo frames pictures play watch cards run load test plain check $(CHECKS) verify simulate bench bench-floor peers check-peers cost cubes links feel paths lateness fuzz mutate metrics limits dashboard web browser generate clean
 
 # The targets that people use, in the order of make help.
 USED := demo play test run load check bench help-all
@@ -169,6 +170,16 @@ bench-floor: ## the cost of a client beside bare quic-go with the same datagrams
 cost: ## measure the figures of docs/PERFORMANCE.md again: two quiet cores, twenty minutes
 	go build -C bench -o $(CURDIR)/bin/bench
 	bin/bench -cost docs/PERFORMANCE.md
+
+peers: ## the same world in netloop and in other game servers, written to docs/PEERS.md: Linux, root, two quiet cores, an hour; ARGS=-quick takes fifteen minutes
+	go build -C bench/peers -o $(CURDIR)/bin/peers
+	bin/peers $(ARGS)
+
+check-peers: $(GOLANGCI) ## the checks of bench/peers, which CI leaves out
+	go mod -C bench/peers tidy -diff
+	go vet -C bench/peers ./...
+	go test -C bench/peers $(TESTFLAGS) ./...
+	cd bench/peers && $(CURDIR)/$(GOLANGCI) run ./...
 
 cubes: ## bytes of state on the wire: FILE=capture of moving cubes, plain or .xz, else a simulation
 	@go run ./internal/testing/cubes/cmd -file "$(FILE)"

@@ -168,6 +168,11 @@ func (v view) Ages() string {
 // Gaps is the table of the longest gaps.
 func (v view) Gaps() string { return v.links(func(o outcome) string { return round(o.Gap) }) }
 
+// Packets is the table of bytes in whole IP packets.
+func (v view) Packets() string {
+	return v.links(func(o outcome) string { return fmt.Sprintf("%.0f + %.0f", o.Packets, o.Up) })
+}
+
 func (v view) links(format func(outcome) string) string {
 	c := cell{part: path, world: usualWorld, rate: usualRate, clients: pathClients}
 	links := slices.DeleteFunc(slices.Clone(fullPlan.links), func(link string) bool {
