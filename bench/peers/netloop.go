@@ -118,9 +118,11 @@ type netloopPlayer struct {
 	due    time.Duration // its next frame, on the clock of the players
 	last   time.Duration // when its frame before began
 	offset time.Duration // of the machine's clock, to that of the client
-	whole  uint64        // the newest whole snapshot's tick
-	bytes  int           // of the snapshots since the last frame
 	gone   bool
+
+	arrivals []arrival            // since the last frame
+	bytes    int                  // of these
+	entities [world.Entities]seen // of a client that decodes
 }
 
 func (p *netloopPlayers) dial(ctx context.Context, d *client.Dialer, n int) error {
@@ -152,33 +154,70 @@ func (p *netloopPlayers) begin(l *netloopPlayer) {
 	l.last, l.due = now, now-now%p.period+p.period*time.Duration(l.n)/time.Duration(p.args.clients)
 	l.offset = measure.Now() - l.Now()
 	l.OnSnapshot(func(s client.Snapshot) {
-		l.whole, l.bytes = s.Tick, l.bytes+s.Bytes
-		p.update(l.n, uint32(s.Tick), 0, s.At+l.offset) // The tick's stamp has the time.
+		l.bytes += s.Bytes
+		l.arrivals = append(l.arrivals, arrival{s.Tick, s.At + l.offset})
 	})
 	client.Watch(l.Client, stamps, client.Watcher[stamp]{Change: func(_ *netloop.Tick, o *netloop.Object[stamp], _ stamp) {
 		s := o.State()
 		p.stamp(s.Tick, time.Duration(s.Sent))
 	}})
-	if l.n == 0 {
-		l.On(netloop.Update, "peers.compare", func(t *netloop.Tick) { p.compare(t, l) })
+	if p.args.decodes(l.n) {
+		l.On(netloop.Update, "peers.look", func(t *netloop.Tick) { p.look(t, l) })
 	}
 }
 
-// compare compares the state with the world if a whole snapshot of one tick has made it.
-func (p *netloopPlayers) compare(t *netloop.Tick, l *netloopPlayer) {
-	for s := range stamps.All(t) {
-		if tick := uint64(s.State().Tick); tick != l.whole || l.Stats().Applied != l.whole {
-			return
-		}
+// arrival is a snapshot that arrived whole.
+type arrival struct {
+	tick uint64
+	at   time.Duration
+}
+
+// seen is the last state of an entity, and the tick in which the world had it.
+type seen struct {
+	state world.Body
+	tick  uint64
+}
+
+// look finds the tick of the state that a client has after its newest snapshots: that of its oldest
+// entity, because a snapshot may leave out entities on a slow link.
+func (p *netloopPlayers) look(t *netloop.Tick, l *netloopPlayer) {
+	if len(l.arrivals) == 0 {
+		return
 	}
-	i := 0
+	newest := l.arrivals[len(l.arrivals)-1]
+	oldest, i := newest.tick, 0
 	for o := range bodies.All(t) {
-		if o.State() != p.args.move(l.whole, i) {
+		tick, ok := l.entities[i].find(p.args.move, i, o.State(), newest.tick)
+		if !ok {
 			p.differs()
-			return
 		}
+		oldest = min(oldest, tick)
 		i++
 	}
+	if i == world.Entities && oldest < newest.tick {
+		l.arrivals = append(l.arrivals[:0], arrival{oldest, newest.at})
+	}
+}
+
+// longestSearch is the number of ticks for which a state is looked for in the world.
+const longestSearch = 3600
+
+// find returns the newest tick, up to that of a snapshot, in which the world had a state.
+func (s *seen) find(move world.Motion, i int, state world.Body, newest uint64) (tick uint64, ok bool) {
+	switch {
+	case state == move(newest, i):
+		*s = seen{state, newest}
+		return newest, true
+	case state == s.state:
+		return s.tick, true
+	}
+	for tick := newest; tick > 0 && newest-tick < longestSearch; tick-- {
+		if state == move(tick-1, i) {
+			*s = seen{state, tick - 1}
+			return tick - 1, true
+		}
+	}
+	return newest, false
 }
 
 // frames runs the frames of all clients, each at its own time.
@@ -213,8 +252,11 @@ func (p *netloopPlayers) frame(l *netloopPlayer) {
 	for l.due <= now {
 		l.due += p.period
 	}
+	for _, a := range l.arrivals {
+		p.update(l.n, uint32(a.tick), 0, a.at) // The stamp of the tick has the server's time.
+	}
 	p.read(l.bytes)
-	l.bytes = 0
+	l.arrivals, l.bytes = l.arrivals[:0], 0
 	if l.Closed() != nil {
 		l.gone = true
 		p.lose(l.n)

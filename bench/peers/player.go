@@ -137,7 +137,7 @@ func (r *recorder) finish(file string) (string, error) {
 }
 
 // joinLimit bounds the time until all clients have their first update.
-const joinLimit = 60 * time.Second
+const joinLimit = 90 * time.Second
 
 // control obeys the measurement: a clients' program of any language prints `ready` when all clients
 // have an update, and then reads lines from its standard input:
@@ -189,7 +189,7 @@ func dialAll(clients int, dial func(ctx context.Context, n int) error) error {
 
 // patiently dials until it succeeds: the server may not listen yet.
 func patiently(dial func(context.Context) error) error {
-	const limit, try = 20 * time.Second, 5 * time.Second
+	const limit, try = 60 * time.Second, 20 * time.Second
 	var errs []error
 	for began := time.Now(); time.Since(began) < limit; time.Sleep(50 * time.Millisecond) {
 		ctx, cancel := context.WithTimeout(context.Background(), try)

@@ -77,6 +77,18 @@ func analyse(all []record, clients int, from, to time.Duration) figures {
 	return f
 }
 
+// sentAt returns the server's time of a tick, or of the tick before it, which is older, if no client
+// has that of a skipped one; 0 is unknown.
+func sentAt(sent map[uint32]int64, tick uint32) time.Duration {
+	const mostSkipped = 60
+	for back := range uint32(mostSkipped) {
+		if at, ok := sent[tick-back]; ok {
+			return time.Duration(at)
+		}
+	}
+	return 0
+}
+
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // analysis has the histograms of all clients of a window.
@@ -111,7 +123,7 @@ func (a *analysis) client(records []record, sent map[uint32]int64, from, to time
 			s.gap, afterGap = at-last, len(arrivals)
 		}
 		aged(at)
-		newest, last, stamp = r, at, time.Duration(sent[r.Tick])
+		newest, last, stamp = r, at, sentAt(sent, r.Tick)
 		if stamp != 0 {
 			note(a.delay, at-stamp)
 			s.oldest = max(s.oldest, at-stamp)

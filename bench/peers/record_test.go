@@ -70,6 +70,30 @@ func TestOldTicksAreNoUpdates(t *testing.T) {
 	}
 }
 
+// The time of a tick that no client has is that of the tick before.
+func TestASkippedTickCountsAsOlder(t *testing.T) {
+	all := []record{{Tick: 5, Sent: int64(10 * ms)}, at(0, 6, 0, 40*ms)}
+	if f := analyse(all, 1, 0, 50*ms); !near(f.DelayP50, 30) {
+		t.Errorf("%+v", f)
+	}
+}
+
+// The age of netloop's state is that of its oldest entity.
+func TestAnEntityHasTheTickOfItsState(t *testing.T) {
+	var s seen
+	for _, c := range []struct{ of, newest, want uint64 }{{5, 5, 5}, {5, 9, 5}, {7, 9, 7}, {12, 12, 12}} {
+		if tick, ok := s.find(world.Circle, 3, world.Circle(c.of, 3), c.newest); tick != c.want || !ok {
+			t.Errorf("%+v: %d, %v", c, tick, ok)
+		}
+	}
+	if tick, ok := s.find(world.Tenth, 3, world.Circle(0, 3), 99); tick != 99 || !ok {
+		t.Errorf("an entity that does not move has the state of tick %d", tick)
+	}
+	if _, ok := s.find(world.Circle, 3, world.Body{}, 20); ok {
+		t.Error("the world never had that state")
+	}
+}
+
 func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "records")
 	want := []record{at(3, 1<<31, 5, 1<<40), at(0, 0, 0, 1)}
