@@ -26,9 +26,9 @@ type peer struct {
 
 // peers are all of them, in the order of the tables.
 var peers = []*peer{
-	netloopPeer("netloop", "QUIC and UDP, encrypted", client.QUIC),
-	netloopPeer("netloop-webtransport", "WebTransport and UDP, encrypted", client.WebTransport),
-	netloopPeer("netloop-websocket", "WebSocket, TLS", client.WebSocket),
+	netloopPeer("netloop", "netloop", "QUIC and UDP, encrypted", client.QUIC),
+	netloopPeer("netloop-webtransport", "netloop, WebTransport", "WebTransport and UDP, encrypted", client.WebTransport),
+	netloopPeer("netloop-websocket", "netloop, WebSocket", "WebSocket, TLS", client.WebSocket),
 	{
 		name: "nano", title: "nano", about: "TCP, plain", module: "github.com/lonng/nano",
 		serve: serveNano, play: playNano,
@@ -49,8 +49,7 @@ var peers = []*peer{
 
 const pitayaModule = "github.com/topfreegames/pitaya/v3"
 
-func netloopPeer(name, about string, over client.Transport) *peer {
-	title := strings.Replace(name, "-", ", ", 1)
+func netloopPeer(name, title, about string, over client.Transport) *peer {
 	return &peer{
 		name: name, title: title, about: about, module: "github.com/netloop/netloop",
 		serve: func(a serverArgs) error { return serveNetloop(a, over) },
@@ -103,7 +102,8 @@ type plan struct {
 	clients        []int
 	links          []string
 	narrow         []string
-	stall, silence time.Duration // the windows of the parts
+	stall, silence time.Duration // the windows of these parts
+	queue          time.Duration // the window of narrow links, on which queues grow for seconds
 }
 
 // The two plans: one takes 50 minutes, the other 10. fullPlan's cells contain those of quickPlan,
@@ -117,14 +117,14 @@ var (
 			"rtt=150ms", "rtt=150ms,loss=1%", "rtt=150ms,loss=3%", "rtt=150ms,loss=5%",
 		},
 		narrow: []string{"rtt=60ms,rate=1Mbit/s,buffer=200ms", "rtt=60ms,rate=200kbit/s,buffer=200ms"},
-		stall:  7 * time.Second, silence: 20 * time.Second,
+		stall:  7 * time.Second, silence: 20 * time.Second, queue: 12 * time.Second,
 	}
 	quickPlan = plan{
 		warmup: time.Second, window: 2500 * time.Millisecond,
 		worlds: []string{"smooth"}, rates: []int{60}, clients: []int{50, 200, 400},
 		links:  []string{"rtt=60ms", "rtt=60ms,loss=1%", "rtt=150ms,loss=1%", "rtt=150ms,loss=5%"},
 		narrow: []string{"rtt=60ms,rate=200kbit/s,buffer=200ms"},
-		stall:  5 * time.Second, silence: 15 * time.Second,
+		stall:  5 * time.Second, silence: 15 * time.Second, queue: 8 * time.Second,
 	}
 )
 
@@ -171,11 +171,13 @@ var silentCell = cell{part: silent, world: usualWorld, rate: usualRate, clients:
 
 // windowOf returns the length of a cell's window.
 func (p *plan) windowOf(c cell) time.Duration {
-	switch c.part {
-	case stalled:
+	switch {
+	case c.part == stalled:
 		return p.stall
-	case silent:
+	case c.part == silent:
 		return p.silence
+	case c.part == path && c.clients == 1:
+		return p.queue
 	}
 	return p.window
 }

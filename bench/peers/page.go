@@ -99,6 +99,14 @@ func round(x float64) string {
 
 func pair(a, b float64) string { return round(a) + " / " + round(b) }
 
+// age formats the age of the state.
+func (o outcome) age() string {
+	if o.Updates == 0 {
+		return "no update"
+	}
+	return pair(o.AgeP50, o.AgeP99)
+}
+
 // Peers is the table of the peers with their versions.
 func (v view) Peers() string {
 	var t table
@@ -153,7 +161,7 @@ func (v view) load(c cell) string {
 				t.row(p.title, fmt.Sprint(c.clients), none, none, none, none, none, none, none, none)
 			default:
 				t.row(p.title, fmt.Sprint(c.clients), round(100*o.Server), round(100*o.Clients), round(o.Bytes), round(o.Rate),
-					pair(o.IntervalP50, o.IntervalP99), pair(o.AgeP50, o.AgeP99), round(o.Resident), round(o.PerClient))
+					pair(o.IntervalP50, o.IntervalP99), o.age(), round(o.Resident), round(o.PerClient))
 			}
 		}
 	}
@@ -162,7 +170,7 @@ func (v view) load(c cell) string {
 
 // Ages and Gaps are the tables of bad links, a column for each.
 func (v view) Ages() string {
-	return v.links(func(o outcome) string { return pair(o.AgeP50, o.AgeP99) })
+	return v.links(func(o outcome) string { return o.age() })
 }
 
 // Gaps is the table of the longest gaps.
@@ -221,9 +229,10 @@ func (v view) Narrow() string {
 		}
 		_, rate, _ := strings.Cut(c.link, "rate=")
 		rate, _, _ = strings.Cut(rate, ",")
+		rate = strings.NewReplacer("kbit", " kbit", "Mbit", " Mbit").Replace(rate)
 		for _, c.peer = range peers {
 			show := func(format func(outcome) string) string { return v.figure(c, format) }
-			t.row(c.peer.title, rate, show(func(o outcome) string { return round(o.Rate) }), show(func(o outcome) string { return pair(o.AgeP50, o.AgeP99) }),
+			t.row(c.peer.title, rate, show(func(o outcome) string { return round(o.Rate) }), show(func(o outcome) string { return o.age() }),
 				show(func(o outcome) string { return round(o.Gap) }), show(func(o outcome) string { return round(o.Packets) }))
 		}
 	}
@@ -269,10 +278,7 @@ func afterSilence(o outcome) string {
 	if o.StillThere {
 		end = "stays"
 	}
-	if o.Backlog == 0 {
-		return end
-	}
-	return fmt.Sprintf("%s, after %d updates of up to %.0f s ago", end, o.Backlog, o.Oldest/1000)
+	return fmt.Sprintf("%s; it gets %d updates, up to %.0f s old", end, o.Backlog, o.Oldest/1000)
 }
 
 // month is that of the costs.

@@ -14,7 +14,7 @@ func sample(p *plan, leave func(cell) string) *results {
 	r := &results{Machine: "2 cores of a test", Versions: map[string]string{"nano": "0.5.1"}, Skipped: map[string]string{"enet": "no compiler"}, Cells: map[string]outcome{}}
 	for i, c := range p.cells() {
 		o := outcome{At: time.Date(2026, 11, 27, 0, 0, 0, 0, time.UTC), Note: leave(c), Window: p.windowOf(c).Seconds(), Server: 0.1 + float64(i%8)/100}
-		o.Rate, o.AgeP50, o.AgeP99, o.Packets = 60, 8, 20.4, 1000
+		o.Rate, o.Updates, o.AgeP50, o.AgeP99, o.Packets = 60, 240, 8, 20.4, 1000
 		r.Cells[c.key()] = o
 	}
 	return r
@@ -41,7 +41,7 @@ func TestThePageHasTheFiguresOfEachPart(t *testing.T) {
 	text, files := page(t, sample(&fullPlan, func(cell) string { return "" }))
 	for _, want := range []string{
 		"Measured 2026-11-27 on 2 cores of a test.", "| nano | 0.5.1 | TCP, plain |", "left out: no compiler",
-		"### One in ten moves, 20 Hz", "| peer | 60 ms, 0 % | 60 ms, 1 % |", "| netloop | 8.0 / 20 |", "| 200kbit/s |", "## After a tick of 2 s", "is closed",
+		"### One in ten moves, 20 Hz", "| peer | 60 ms, 0 % | 60 ms, 1 % |", "| netloop | 8.0 / 20 |", "| 200 kbit/s |", "## After a tick of 2 s", "is closed",
 		"| netloop | 0.5 | 155520 | 8 | 3110 | 3118 |", "(peers-cpu.svg)", "(peers-age.svg)",
 	} {
 		if !strings.Contains(text, want) {

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"image/color"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -102,6 +104,7 @@ func writePlot(file string, lines []line) error {
 	grid := plotter.NewGrid()
 	grid.Vertical.Color, grid.Horizontal.Color = nil, color.Gray{Y: 0xdd}
 	p.Add(grid)
+	marks := map[float64]plot.Tick{} // of the measured values
 	for _, l := range lines {
 		drawn, points, err := plotter.NewLinePoints(l.points)
 		if err != nil {
@@ -111,7 +114,12 @@ func writePlot(file string, lines []line) error {
 		points.Color, points.Shape, points.Radius = colors[l.peer.name], draw.CircleGlyph{}, vg.Points(2.6)
 		p.Add(drawn, points)
 		p.Legend.Add(l.peer.title, drawn, points)
+		for _, at := range l.points {
+			marks[at.X] = plot.Tick{Value: at.X, Label: fmt.Sprint(at.X)}
+		}
 	}
+	p.X.Tick.Marker = plot.ConstantTicks(slices.Collect(maps.Values(marks)))
+	p.X.Min, p.X.Max = 0, 1.03*p.X.Max // Room for half of the last label.
 	p.Legend.Top, p.Legend.Left = true, true
 	p.Legend.Padding, p.Legend.XOffs = vg.Points(1), vg.Points(6)
 	p.Y.Max *= 1.25 // Room for the legend.

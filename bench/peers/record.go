@@ -77,8 +77,8 @@ func analyse(all []record, clients int, from, to time.Duration) figures {
 	return f
 }
 
-// sentAt returns the server's time of a tick, or of the tick before it, which is older, if no client
-// has that of a skipped one; 0 is unknown.
+// sentAt returns the server's time of a tick. If no client has it, the time of an earlier tick is
+// returned, which makes the state older; 0 is unknown.
 func sentAt(sent map[uint32]int64, tick uint32) time.Duration {
 	const mostSkipped = 60
 	for back := range uint32(mostSkipped) {

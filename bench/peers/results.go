@@ -33,9 +33,8 @@ func loadResults(file string) (*results, error) {
 		return nil, fmt.Errorf("%s: %w: remove it to measure everything again", file, err)
 	}
 	if r.Cells == nil {
-		r.Cells = map[string]outcome{}
+		r.Versions, r.Skipped, r.Cells = map[string]string{}, map[string]string{}, map[string]outcome{}
 	}
-	r.Machine, r.Versions, r.Skipped = machine(), map[string]string{}, map[string]string{}
 	return r, nil
 }
 
