@@ -16,7 +16,7 @@ import (
 //go:embed page.md.tmpl
 var pageText string
 
-// view is what the template reads.
+// view is the data of the template.
 type view struct {
 	*results
 	prices

@@ -7,7 +7,7 @@ import (
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// figures are what the clients of a window received. Times are in milliseconds.
+// figures describe the updates that the clients of a window received. Times are in milliseconds.
 type figures struct {
 	Updates   int     `json:"updates"`    // each client's new ticks together
 	Rate      float64 `json:"rate"`       // updates a second of the median client
