@@ -125,7 +125,7 @@ func measureAll(ctx context.Context, o *options, p *plan, r *results, about io.W
 		return err
 	}
 	r.Machine = machine()
-	if err := b.make(o.peers, r); err != nil {
+	if err := errors.Join(b.make(o.peers, r), r.save(o.results)); err != nil {
 		return err
 	}
 	all := slices.DeleteFunc(p.cells(), func(c cell) bool {

@@ -52,7 +52,7 @@ func output(dir, name string, args ...string) (string, error) {
 	text, err := cmd.CombinedOutput()
 	said := strings.TrimSpace(string(text))
 	if err != nil {
-		return "", fmt.Errorf("%s: %w: %s", name, err, said[strings.LastIndexByte(said, '\n')+1:])
+		return "", fmt.Errorf("%s: %w %s", name, err, said[strings.LastIndexByte(said, '\n')+1:])
 	}
 	return said, nil
 }
