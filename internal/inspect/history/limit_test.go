@@ -1,9 +1,15 @@
 package history
 
 import (
+	"errors"
+	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"testing"
+	"time"
 
+	"github.com/netloop/netloop/internal/netvar/packet"
 	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/wire"
 )
@@ -50,5 +56,41 @@ func TestACutFrameIsAnError(t *testing.T) {
 			}
 		}
 		frames = append(frames, frame)
+	}
+}
+
+// A frame that adds an object behind the last slot, or that changes one of another class, is
+// damaged.
+func TestAFrameOfWrongSlotsIsDamaged(t *testing.T) {
+	_, table := worldOf(t)
+	balls, bags := table.Classes()[0], table.Classes()[1]
+	s := &State{classes: table.Classes(), slots: []*Object{{Class: balls}}}
+	for name, body := range map[string][]byte{
+		"a slot behind the last": append(wire.AppendUvarint([]byte{0, 1}, packet.MaxSlots), make([]byte, 8)...),
+		"another class":          {0, 0, 1, 0, 0, 0},
+		"an empty slot":          {0, 0, 1, 2, 0, 0},
+		"a removal of none":      {1, 1, 0, 0},
+	} {
+		if err := s.group(bags, body, nil); !errors.Is(err, errFrame) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// The list of a folder has its 1000 newest files, the newest first.
+func TestTheNewestFilesAreListed(t *testing.T) {
+	dir := t.TempDir()
+	for n := range int64(1001) {
+		name := filepath.Join(dir, fmt.Sprint(n*8%1001))
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(name, time.Unix(n, 0), time.Unix(n, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows, more, err := NewRecordings(RecordingsConfig{Dir: dir}).Files()
+	if err != nil || more != 1 || len(rows) != 1000 || rows[0].Modified != 1000 || rows[999].Modified != 1 {
+		t.Errorf("%d files and %d more, %v", len(rows), more, err)
 	}
 }
