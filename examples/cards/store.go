@@ -8,8 +8,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/netloop/netloop/persist"
 	_ "modernc.org/sqlite" // The driver: SQLite in Go, so that the server is one static program.
+
+	"github.com/netloop/netloop/persist"
 )
 
 // store is the database: of the matches of the tables, for package persist, and of the players'
