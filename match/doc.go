@@ -16,5 +16,8 @@
 //		return nil
 //	})
 //
+// [Queue] finds matches: it takes players and parties with properties, and calls the game with
+// full, balanced teams of parties that fit, the longest wait first.
+//
 // [List] shows the rooms of the server as replicated objects.
 package match

@@ -1,0 +1,259 @@
+package match_test
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/match"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+// skill are the properties of a party in these tests.
+type skill struct {
+	Rating float64
+	Joined time.Duration // game time
+}
+
+// queueing is a game with a queue.
+type queueing struct {
+	cfg   match.QueueConfig[skill]
+	queue *match.Queue[skill]
+	found []match.Match[skill]
+	check func(now time.Duration, m match.Match[skill])
+}
+
+func (*queueing) Schema() *netloop.Schema { return schema }
+
+func (*queueing) RoomDefaults() netloop.RoomSpec { return netloop.RoomSpec{Rate: netloop.Hz(10)} }
+
+func (g *queueing) Open(r *netloop.Room) error {
+	g.cfg.Found = func(t *netloop.Tick, m match.Match[skill]) {
+		g.found = append(g.found, m)
+		if g.check != nil {
+			g.check(t.GameTime(), m)
+		}
+	}
+	g.queue = match.NewQueue(r, g.cfg)
+	return nil
+}
+
+// byRating are matches of ratings that differ by at most 50, and by ten more for each second of
+// waiting.
+func byRating(teams, size int) match.QueueConfig[skill] {
+	return match.QueueConfig[skill]{
+		Teams: teams, TeamSize: size,
+		Distance:  func(a, b skill) float64 { return math.Abs(a.Rating - b.Rating) },
+		Tolerance: func(waited time.Duration) float64 { return 50 + 10*waited.Seconds() },
+		Weight:    func(s skill) float64 { return s.Rating },
+	}
+}
+
+// Whatever joins and leaves, matches have whole parties, full teams, no player twice and no party
+// beyond its tolerance; and in the end nobody waits who could play.
+func TestMatchesAreWholeFullAndFair(t *testing.T) {
+	for seed := range uint64(12) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		teams, size := 1+rnd.IntN(4), 1+rnd.IntN(5)
+		g := &queueing{cfg: byRating(teams, size)}
+		w := netlooptest.New(t, g)
+		parties, played := map[netloop.ClientID][]netloop.ClientID{}, map[netloop.ClientID]bool{}
+		g.check = func(now time.Duration, m match.Match[skill]) {
+			if len(m.Teams) != teams {
+				t.Errorf("seed %d: a match of %d teams", seed, len(m.Teams))
+			}
+			var all []match.Party[skill]
+			for _, team := range m.Teams {
+				n := 0
+				for _, p := range team {
+					n += len(p.Players)
+					if !slices.Equal(p.Players, parties[p.Players[0]]) {
+						t.Errorf("seed %d: the party %v joined as %v", seed, p.Players, parties[p.Players[0]])
+					}
+				}
+				if n != size {
+					t.Errorf("seed %d: a team of %d", seed, n)
+				}
+				all = append(all, team...)
+			}
+			for _, a := range all {
+				for _, b := range all {
+					if d := g.cfg.Distance(a.Properties, b.Properties); d > g.cfg.Tolerance(now-a.Properties.Joined) {
+						t.Errorf("seed %d: a distance of %v after %v", seed, d, now-a.Properties.Joined)
+					}
+				}
+			}
+			for _, id := range m.Players() {
+				if played[id] || parties[id] == nil {
+					t.Errorf("seed %d: player %d is matched twice, or had left", seed, id)
+				}
+				played[id] = true
+			}
+		}
+		next := netloop.ClientID(1)
+		for range 200 {
+			w.Tick(func(tick *netloop.Tick) {
+				for range rnd.IntN(3) {
+					n := 1
+					if rnd.IntN(3) == 0 {
+						n += rnd.IntN(size)
+					}
+					var p match.Party[skill]
+					for range n {
+						p.Players = append(p.Players, next)
+						next++
+					}
+					p.Properties = skill{1000 + 300*rnd.NormFloat64(), tick.GameTime()}
+					if err := g.queue.Add(tick, p); err != nil {
+						t.Fatal(err)
+					}
+					for _, id := range p.Players {
+						parties[id] = p.Players
+					}
+				}
+				if id := netloop.ClientID(rnd.IntN(int(next))); rnd.IntN(10) == 0 && g.queue.Remove(id) {
+					for _, mate := range parties[id] {
+						delete(parties, mate)
+					}
+				}
+			})
+			w.Step(1)
+		}
+		w.Tick(func(tick *netloop.Tick) { // Single players, who fill each gap.
+			for range teams * size * 3 {
+				if err := g.queue.Add(tick, match.Party[skill]{Players: []netloop.ClientID{next}, Properties: skill{1000, tick.GameTime()}}); err != nil {
+					t.Fatal(err)
+				}
+				parties[next] = []netloop.ClientID{next}
+				next++
+			}
+		})
+		w.Advance(3 * time.Minute)
+		if left := g.queue.Len(); left >= teams*size {
+			t.Errorf("seed %d: %d players wait for matches of %d", seed, left, teams*size)
+		}
+		if len(g.found) == 0 || g.queue.Expected() <= 0 {
+			t.Errorf("seed %d: %d matches, and an expected wait of %v", seed, len(g.found), g.queue.Expected())
+		}
+	}
+}
+
+// Teams are balanced by weight as well as by size.
+func TestTeamsAreBalanced(t *testing.T) {
+	g := &queueing{cfg: byRating(2, 2)}
+	g.cfg.Tolerance = nil
+	w := netlooptest.New(t, g)
+	w.Tick(func(tick *netloop.Tick) {
+		for i, rating := range []float64{100, 90, 20, 10} {
+			if err := g.queue.Add(tick, match.Party[skill]{Players: []netloop.ClientID{netloop.ClientID(i + 1)}, Properties: skill{Rating: rating}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	w.Step(2)
+	if len(g.found) != 1 {
+		t.Fatalf("%d matches", len(g.found))
+	}
+	for _, team := range g.found[0].Teams {
+		if sum := team[0].Properties.Rating + team[1].Properties.Rating; sum != 110 {
+			t.Errorf("a team of %v", sum)
+		}
+	}
+}
+
+// A long queue is searched over several ticks, each with bounded work, and parties at both ends of
+// it find each other. The expected wait follows the last matches.
+func TestALongQueueIsSearchedInSlices(t *testing.T) {
+	g := &queueing{cfg: byRating(2, 1)}
+	compared := 0
+	g.cfg.Distance = func(a, b skill) float64 { compared++; return math.Abs(a.Rating - b.Rating) }
+	g.cfg.Tolerance = func(time.Duration) float64 { return 0 }
+	w := netlooptest.New(t, g)
+	w.Step(1)
+	add := func(id int, rating float64) {
+		w.Tick(func(tick *netloop.Tick) {
+			if err := g.queue.Add(tick, match.Party[skill]{Players: []netloop.ClientID{netloop.ClientID(id)}, Properties: skill{Rating: rating}}); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	for i := range 2000 {
+		add(1+i, float64(1+i%1999))
+	}
+	for range 300 {
+		compared = 0
+		if w.Step(1); compared > 25_000 {
+			t.Fatalf("%d comparisons in a tick", compared)
+		}
+	}
+	if len(g.found) != 1 || !slices.Contains(g.found[0].Players(), 1) || !slices.Contains(g.found[0].Players(), 2000) {
+		t.Fatalf("the matches are %v", g.found)
+	}
+	first := g.queue.Expected()
+	for id := range 20 {
+		add(3000+id, 1)
+	}
+	w.Step(300)
+	if e := g.queue.Expected(); len(g.found) != 11 || first < time.Second || e <= first || e > 30*time.Second {
+		t.Errorf("after %d matches the expected wait is %v, and was %v", len(g.found), e, first)
+	}
+}
+
+// What cannot wait is refused, and a player who leaves the room leaves the queue with the party.
+func TestTheQueueRefusesAndForgets(t *testing.T) {
+	g := &queueing{cfg: match.QueueConfig[skill]{Teams: 2, TeamSize: 2, MaxParties: 2}}
+	w := netlooptest.New(t, g)
+	c := w.Join("", nil, netlooptest.Link{})
+	w.Step(5)
+	w.Tick(func(tick *netloop.Tick) {
+		var here netloop.ClientID
+		for c := range tick.Clients() {
+			here = c.ID()
+		}
+		add := func(ids ...netloop.ClientID) error { return g.queue.Add(tick, match.Party[skill]{Players: ids}) }
+		for _, c := range []struct {
+			ids  []netloop.ClientID
+			want error
+		}{{[]netloop.ClientID{here, 99}, nil}, {[]netloop.ClientID{99}, match.ErrWaiting}, {[]netloop.ClientID{5}, nil}, {[]netloop.ClientID{6}, match.ErrQueueFull}} {
+			if err := add(c.ids...); !errors.Is(err, c.want) {
+				t.Errorf("Add of %v: %v, want %v", c.ids, err, c.want)
+			}
+		}
+		if add() == nil || add(7, 8, 9) == nil {
+			t.Error("a party of a wrong size waits")
+		}
+		if !g.queue.Remove(5) || g.queue.Remove(5) || add(7, 7) == nil {
+			t.Error("a party is removed twice, or has a player twice")
+		}
+	})
+	if n := g.queue.Len(); n != 2 {
+		t.Fatalf("%d players wait", n)
+	}
+	_ = c.Close()
+	w.Step(10)
+	if n := g.queue.Len(); n != 0 {
+		t.Errorf("%d players wait, after one of the party has left", n)
+	}
+}
+
+// A queue of 10 000 parties is searched in slices: BenchmarkQueue measures a whole search in which
+// no party finds a mate, the worst case.
+func BenchmarkQueue(b *testing.B) {
+	g := &queueing{cfg: byRating(2, 1)}
+	g.cfg.Tolerance = func(time.Duration) float64 { return 0 }
+	w := netlooptest.New(b, g)
+	w.Tick(func(tick *netloop.Tick) {
+		for i := range 10_000 {
+			if err := g.queue.Add(tick, match.Party[skill]{Players: []netloop.ClientID{netloop.ClientID(i + 1)}, Properties: skill{Rating: float64(i)}}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	for b.Loop() {
+		w.Step(102)
+	}
+}
