@@ -3,27 +3,7 @@
 // [Keep] loads the record of a room in Open, before any client joins. Later it stores changes
 // behind the ticks: a tick only encodes the state, at most once in an interval, and another
 // goroutine writes it. A save that fails is tried again until it succeeds. The end of the room
-// stores the last changes.
-//
-//	func (g *game) Open(r *netloop.Room) error {
-//		var w world
-//		saver, stored, err := persist.Keep(r, persist.Config[world]{
-//			Keeper: g.keeper,
-//			Save:   func() *world { return &w },
-//		})
-//		if err != nil {
-//			return err
-//		}
-//		if stored != nil {
-//			w = *stored
-//		}
-//		Goal.Handle(r, func(t *netloop.Tick, from *netloop.Client, _ Scored) error {
-//			w.Score[from.Join().Subject]++
-//			saver.Changed(t)
-//			return nil
-//		})
-//		return nil
-//	}
+// stores the last changes. The example shows a whole game.
 //
 // Each save carries the room's incarnation ([netloop.Room.Incarnation]), and a store refuses one
 // that is older than the last load. So a room that the watchdog has given up, or a process that was
