@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/netloop/netloop"
@@ -36,7 +37,8 @@ type (
 type matching struct {
 	tables *match.Rooms[info]
 	server *netloop.Server
-	late   bool // tables publish only after their first tick
+	late   bool          // tables do not publish
+	opens  chan struct{} // if not nil, tables open once it is closed
 }
 
 func newGame(change func(*match.Config[info])) *matching {
@@ -71,6 +73,9 @@ func (g *matching) OpenFor(ctx context.Context, name string, j *netloop.Join) (n
 func (g *matching) Open(r *netloop.Room) error {
 	r.AllowMoves()
 	if r.Spec().Kind == "table" {
+		if g.opens != nil {
+			<-g.opens
+		}
 		if !g.late {
 			r.Publish(nil, info{})
 		}
@@ -224,6 +229,48 @@ func TestAPlayerIsMatchedOnce(t *testing.T) {
 	}
 }
 
+// While a room opens for a player, a second request of the player waits for the same place.
+func TestAPlayerGetsOneSeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGame(nil)
+		g.opens = make(chan struct{})
+		s, err := netloop.New(netloop.Config{Offline: true, Watchdog: -1}, g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		places := make(chan match.Place, 2)
+		for range 2 {
+			go func() {
+				p, err := g.tables.Find(t.Context(), s, "ann", netloop.Reservation{})
+				if err != nil {
+					t.Error(err)
+				}
+				places <- p
+			}()
+		}
+		synctest.Wait()
+		close(g.opens)
+		if a, b := <-places, <-places; a.Room != b.Room || !slices.Equal(a.Tickets, b.Tickets) {
+			t.Errorf("one player has the places %v and %v", a, b)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A reservation that no room accepts opens none.
+func TestAnInvalidReservationOpensNoRoom(t *testing.T) {
+	g := newGame(nil)
+	netlooptest.New(t, g)
+	for _, ttl := range []time.Duration{0, 2 * time.Hour} {
+		_, err := g.tables.Find(t.Context(), g.server, "", netloop.Reservation{TTL: ttl})
+		if rooms := len(slices.Collect(g.server.Rooms())); rooms != 2 || (err == nil) != (ttl == 0) {
+			t.Errorf("a TTL of %v: %d rooms, %v", ttl, rooms, err)
+		}
+	}
+}
+
 // Each reason why there is no place reaches the asker.
 func TestNoPlace(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -299,4 +346,13 @@ func TestListShowsRooms(t *testing.T) {
 	w.Until(2400, func() bool { return slices.Equal(seen(), []uint8{1}) })
 	_ = all[0].Close()
 	w.Until(300, func() bool { return len(seen()) == 0 })
+	for range 2 { // A name may be used again.
+		r, err := w.OpenRoom(netloop.RoomSpec{Name: "again", Kind: "table"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Until(30, func() bool { return len(seen()) == 1 })
+		r.Drain(0, netloop.CodeClosing, "over")
+		w.Until(30, func() bool { return len(seen()) == 0 })
+	}
 }

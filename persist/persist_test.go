@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -142,11 +143,24 @@ func TestAStateSurvives(t *testing.T) {
 	w.Until(120, func() bool { return sum(w, c) == 101 })
 }
 
-// A store that fails is asked again until it works, and the newest state is stored last.
+// attempts counts the saves that a store is asked for.
+type attempts struct {
+	*netlooptest.Store
+	n atomic.Int64
+}
+
+func (a *attempts) Save(ctx context.Context, key string, incarnation uint64, record []byte) error {
+	a.n.Add(1)
+	return a.Store.Save(ctx, key, incarnation, record)
+}
+
+// A store that fails is asked again until it works, less often each time, and the newest state is
+// stored last.
 func TestAFailedSaveIsTriedAgain(t *testing.T) {
 	var s netlooptest.Store
 	log := &logged{TB: t}
-	w, _ := world(log, &s, -1)
+	tried := &attempts{Store: &s}
+	w := netlooptest.New(log, &counting{keeper: persist.New(tried), every: -1})
 	c := w.Join("", nil, link)
 	w.Until(120, func() bool { return sum(w, c) == 0 })
 	s.Fail(true)
@@ -155,8 +169,8 @@ func TestAFailedSaveIsTriedAgain(t *testing.T) {
 		w.Step(60)
 		w.Settle()
 	}
-	if s.Record("room ") != nil {
-		t.Fatal("a store that fails has a record")
+	if n := tried.n.Load(); s.Record("room ") != nil || n < 4 || n > 9 {
+		t.Fatalf("a store that fails was asked %d times in 20 s, and has %s", n, s.Record("room "))
 	}
 	s.Fail(false)
 	for range 60 {
@@ -169,6 +183,17 @@ func TestAFailedSaveIsTriedAgain(t *testing.T) {
 	if len(log.lines) != 1 || !strings.Contains(log.lines[0], "states cannot be stored") {
 		t.Errorf("the log has %q", log.lines)
 	}
+	before := tried.n.Load()
+	s.Fail(true)
+	send(w, c, 1)
+	for range 12 {
+		w.Step(6)
+		w.Settle()
+	}
+	if n := tried.n.Load() - before; n < 2 {
+		t.Errorf("after a success the store is asked %d times in 1.2 s", n)
+	}
+	s.Fail(false) // For the last save.
 }
 
 // logged collects the errors of a server, which netlooptest writes into the log of the test.
@@ -313,6 +338,24 @@ func TestAPanicOfSaveIsNotTheEnd(t *testing.T) {
 	}
 	if got := string(s.Record("room ")); got != `{"N":2}` {
 		t.Errorf("the record is %s", got)
+	}
+	wait := func() {
+		for range 5 {
+			w.Step(30)
+			w.Settle()
+		}
+	}
+	s.Fail(true)
+	send(w, c, 1)
+	w.Step(3)
+	g.panics = true
+	wait() // It panics when it is tried again.
+	g.panics = false
+	s.Fail(false)
+	send(w, c, 1)
+	wait()
+	if got := string(s.Record("room ")); got != `{"N":4}` {
+		t.Errorf("after a panic of a repeated save the record is %s", got)
 	}
 }
 

@@ -102,6 +102,14 @@ func TestPhasesEndInTime(t *testing.T) {
 				g.begin(tick, "bob", phase.Phase{For: 20 * time.Second, ForAbsent: 3 * time.Second})
 			}
 		}, "[bob 22]"},
+		"both are absent": {func(g *turns, at int, tick *netloop.Tick) {
+			switch at {
+			case 0, 2:
+				g.begin(tick, fmt.Sprint("player ", at), phase.Phase{For: 20 * time.Second, ForAbsent: 3 * time.Second})
+			case 1, 4:
+				g.timer.SetAbsent(tick, true)
+			}
+		}, "[player 2 7]"},
 		"a pause": {func(g *turns, at int, tick *netloop.Tick) {
 			switch at {
 			case 0:
