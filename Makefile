@@ -62,10 +62,11 @@ demo: build ## serve the arena and its page to 100 bots for 20 s, longer while y
 frames: build $(NODE_MODULES) ## the time of a frame of the arena in Chromium, with 250 moving objects: a minute
 	NETLOOP_BIN=bin node internal/browser/frames.mjs
 
-pictures: build $(NODE_MODULES) ## the pictures of the arena and of the inspector, in Chromium
+pictures: build $(NODE_MODULES) ## the pictures of the arena, of the inspector and of a load test, in Chromium
 	go build -o bin/ ./scripts/faults
 	NETLOOP_BIN=bin node internal/browser/pictures.mjs docs
 	NETLOOP_BIN=bin node --experimental-websocket internal/browser/inspectpictures.mjs docs
+	NETLOOP_BIN=bin node internal/browser/reportpicture.mjs docs
 
 play: build ## serve the arena with 100 bots until interrupted; its page is http://127.0.0.1:8000
 	bin/demo -web 127.0.0.1:8000 -duration 24h $(ARGS)
@@ -123,7 +124,7 @@ endif
 # It compares files of the working tree, so that uncommitted changes count too.
 generated: # make generate changes no file.
 	@if command -v npm >/dev/null; then \
-		sum() { find proto examples docs clients deploy/grafana internal/inspect/page -name '*.pb.go' -o -path 'docs/*.md' -o -name netloop.json -o -path 'clients/ts/dist/*' -type f -o -path '*/page/inspect.js' -o -path 'examples/*/web/*.?s' -type f | sort | xargs cksum; }; \
+		sum() { find proto examples docs clients deploy/grafana internal/inspect/page loadtest/page -name '*.pb.go' -o -path 'docs/*.md' -o -name netloop.json -o -path 'clients/ts/dist/*' -type f -o -path '*/page/inspect.js' -o -path '*/page/report.html' -o -path 'examples/*/web/*.?s' -type f | sort | xargs cksum; }; \
 		before=$$(sum); $(MAKE) --no-print-directory generate; \
 		[ "$$before" = "$$(sum)" ] || { echo "make generate has changed files: commit them" >&2; exit 1; }; \
 	else echo "generated code: left out, buf needs npm"; fi
@@ -219,12 +220,13 @@ limits: ## write the bounds in docs/LIMITS.md and docs/WIRE.md from the code's c
 	go test -count 1 -run '^TestEveryLimitIsDocumented$$' ./docs -rewrite
 	go test -count 1 -run '^TestTheLimitsMatchThePage$$' ./internal/transport -rewrite
 
-web: node_modules/.stamp ## build the browser client in clients/ts/dist and the examples' pages, with npm
+web: node_modules/.stamp ## build the browser client in clients/ts/dist, the inspector, the report of load tests and the examples' pages, with npm
 	npm run --silent --workspace clients/ts build
 	go run ./cmd/server schema --ts > node_modules/schema.ts
 	mv node_modules/schema.ts examples/arena/web/schema.ts
 	npm run --silent --workspace examples/arena/web build
 	npm run --silent --workspace internal/inspect/page build
+	node loadtest/page/build.mjs
 	go run ./examples/cards/server schema --ts > node_modules/schema.ts
 	mv node_modules/schema.ts examples/cards/web/schema.ts
 	node examples/page.mjs cards

@@ -130,10 +130,11 @@ func readResult(file string) (*Result, error) {
 	}
 	var r Result
 	version := struct {
-		Schema *int `json:"schema_version"`
+		Schema *int            `json:"schema_version"`
+		Run    json.RawMessage `json:"run"` // a search has none
 	}{}
 	switch err := json.Unmarshal(text, &version); {
-	case err != nil || version.Schema == nil:
+	case err != nil || version.Schema == nil, version.Run == nil && *version.Schema == SchemaVersion:
 		return nil, fmt.Errorf("%s is no result of a load test: name a file of --out json=FILE", file)
 	case *version.Schema != SchemaVersion:
 		return nil, fmt.Errorf("%s has schema_version %d, and this load client reads %d: measure again, or use the load client that wrote it", file, *version.Schema, SchemaVersion)

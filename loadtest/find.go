@@ -1,6 +1,7 @@
 package loadtest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,6 +24,9 @@ type Search struct {
 	Thresholds  []string `json:"thresholds"`
 	Interrupted bool     `json:"interrupted"`
 	Steps       []Step   `json:"steps"` // in the order of their runs
+
+	// The last runs on both sides of the knee, for the page; nil without.
+	met, notMet *Result
 }
 
 // Step is one run of a [Search].
@@ -94,8 +98,8 @@ func (o *options) parseFind() error {
 		return badFlag("from", o.from, "use 1 to --clients")
 	}
 	for _, out := range o.outputs {
-		if out.format != "text" && out.format != "json" {
-			return badFlag("out", out.format, "find writes text and json")
+		if out.format != "text" && out.format != "json" && out.format != "html" {
+			return badFlag("out", out.format, "find writes text, json and html")
 		}
 	}
 	if len(o.thresholds) == 0 {
@@ -118,6 +122,7 @@ func find(ctx context.Context, o *options, run func(context.Context, options) (*
 			return false, err
 		}
 		var refused error
+		var failed *Result
 		for again := range findTries {
 			if again > 0 {
 				pause(ctx)
@@ -140,10 +145,12 @@ func find(ctx context.Context, o *options, run func(context.Context, options) (*
 				return false, errInterrupted
 			}
 			if step.Met {
+				s.met = &rep.Result
 				return true, nil
 			}
-			s.Saturated = step.Saturated
+			s.Saturated, failed = step.Saturated, &rep.Result
 		}
+		s.notMet = cmp.Or(failed, s.notMet)
 		pause(ctx)
 		return false, refused // A server that refuses each client to the end may have died.
 	}
@@ -213,14 +220,23 @@ func (s *Search) exit() int {
 	return exitOK
 }
 
-// write prints the search, as text or JSON.
+// write prints the search, as text, JSON or a page.
 func (s *Search) write(format string, w io.Writer) error {
-	if format == "json" {
+	switch format {
+	case "json":
 		text, err := json.MarshalIndent(s, "", "  ")
 		if err == nil {
 			_, err = w.Write(append(text, '\n'))
 		}
 		return err
+	case "html":
+		var runs []pageRun
+		for _, r := range []*Result{s.met, s.notMet} {
+			if r != nil {
+				runs = append(runs, pageRun{Name: fmt.Sprintf("%d clients", r.Clients.Wanted), Result: *r})
+			}
+		}
+		return writePage(w, runs, s)
 	}
 	var text strings.Builder
 	switch {

@@ -90,6 +90,7 @@ func (p *program) command() *cobra.Command {
 			preset(f, "duration", "1h")
 		}),
 		p.compare(),
+		p.report(),
 	)
 	root.SetHelpCommand(&cobra.Command{Hidden: true})
 	root.SetOut(p.stdout)
@@ -153,6 +154,19 @@ func (p *program) compare() *cobra.Command {
 	return cmd
 }
 
+// report makes the command report.
+func (p *program) report() *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use: "report FILE...", Short: "Write the results of --out json as one page, several runs beside each other",
+		SilenceErrors: true, SilenceUsage: true,
+		Args: func(_ *cobra.Command, files []string) error { return reportArgs(files, out, p.name) },
+		RunE: func(_ *cobra.Command, files []string) error { return reportFiles(files, out) },
+	}
+	cmd.Flags().StringVar(&out, "html", "", "the `FILE` of the page")
+	return cmd
+}
+
 // flagError adds a remedy to the error of a flag.
 func (p *program) flagError(of *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
@@ -172,7 +186,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	case len(args) == 0:
 		return nil
 	case cmd.HasSubCommands():
-		return fmt.Errorf("%q is not a command (there are run, find, soak and compare)", args[0])
+		return fmt.Errorf("%q is not a command (there are run, find, soak, compare and report)", args[0])
 	}
 	return fmt.Errorf("%q is one word too many: %s takes only flags, see %s --help", args[0], cmd.CommandPath(), cmd.CommandPath())
 }

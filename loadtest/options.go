@@ -105,7 +105,7 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.BoolVar(&o.exact, "exact-frames", false, "frames begin at their own times, as those of players do; without it those of the same millisecond begin together, which takes less processor")
 	f.StringVar(&o.admin, "admin", "", "`URL` of the server's admin listener, as in http://127.0.0.1:8080: for the server's own figures")
 	f.StringVar(&o.adminFile, "admin-token-file", "", "`FILE` with a token for --admin, as the server's")
-	f.StringArrayVar(&o.out, "out", nil, "`FORMAT[=FILE]`: text, json, csv (the figures of each second) or hlog (the histograms), to stdout or into a file; may be repeated (default text)")
+	f.StringArrayVar(&o.out, "out", nil, "`FORMAT[=FILE]`: text, json, csv (the figures of each second), hlog (the histograms) or html (a page), to stdout or into a file; may be repeated (default text)")
 	f.StringVar(&o.config, "config", "", "YAML `FILE` with flags, as in clients: 50; the command line wins")
 	f.StringToStringVar(&o.tags, "tags", nil, "`NAME=TEXT,...` to tell results apart: they are copied into the result")
 	f.StringArrayVar(&o.thresholds, "threshold", nil, "`METRIC<BOUND` that a good run meets, as in snapshot.age.p99<120ms, server.tick.p99<50% (of a tick) or snapshot.age.p99<3ticks+rtt; may be repeated")

@@ -24,9 +24,9 @@ type output struct {
 	file   string // empty is stdout
 }
 
-// formats are those of --out: text for people, the whole result as JSON, the series as CSV, and the
-// exact histograms as a log of HdrHistogram.
-var formats = []string{"text", "json", "csv", "hlog"}
+// formats are those of --out: text for people, the whole result as JSON, the series as CSV, the
+// exact histograms as a log of HdrHistogram, and a page of plots.
+var formats = []string{"text", "json", "csv", "hlog", "html"}
 
 // parseOut parses the outputs, and checks before the measurement that their files can be written.
 // Text goes to stdout unless another output does.
@@ -37,7 +37,7 @@ func (o *options) parseOut() error {
 		format, file, named := strings.Cut(text, "=")
 		switch {
 		case !slices.Contains(formats, format) || named && file == "":
-			return badFlag("out", text, "use text, json, csv or hlog, or with a file as in json=FILE")
+			return badFlag("out", text, "use text, json, csv, hlog or html, or with a file as in json=FILE")
 		case !named:
 			stdout++
 		default:
@@ -98,6 +98,8 @@ func write(format string, o *options, rep *report, w io.Writer) error {
 		return writeCSV(w, rep.Series.Points)
 	case "hlog":
 		return writeHistogramLog(w, &rep.Result)
+	case "html":
+		return writePage(w, []pageRun{{Result: rep.Result}}, nil)
 	}
 	var text strings.Builder
 	writeSummary(&text, o, rep)

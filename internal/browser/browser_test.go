@@ -100,7 +100,7 @@ func TestTheClientPlaysInNode(t *testing.T) {
 	play(t, "node.test.mjs", "--experimental-websocket")
 }
 
-// The state of a room, and a recording of it, in the inspector's page.
+// The state of a room, and a recording of it, in the inspector's page, and the page of a load test.
 func TestARecordingInABrowser(t *testing.T) {
 	runSeparately(t)
 	chromium(t)

@@ -63,6 +63,21 @@ func TestTheInspectorsPage(t *testing.T) {
 	}
 }
 
+// The types of the load test's page are strict, and it is built from the current sources.
+func TestTheLoadTestsPage(t *testing.T) {
+	_ = nodetest.RunIn(t, "loadtest/page", nodetest.Tool(t, "tsc"), "--project", ".", "--noEmit")
+	nodetest.Tool(t, "esbuild")
+	out := filepath.Join(t.TempDir(), "report.html")
+	_ = nodetest.Node(t, "../../loadtest/page/build.mjs", out)
+	want, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile("../../loadtest/page/report.html"); err != nil || string(got) != string(want) {
+		t.Errorf("loadtest/page/report.html differs from the build of its sources (%v): make web, and commit it", err)
+	}
+}
+
 func compressed(b []byte) int {
 	var zip bytes.Buffer
 	w := gzip.NewWriter(&zip)

@@ -1,10 +1,11 @@
-// The state of a room, and a recording, in the inspector's page.
+// The state of a room, and a recording, in the inspector's page; and the page of a load test.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { execFileSync, spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
+import { pathToFileURL } from "node:url";
 
 import { browser } from "./page.mjs";
 import { Server, bin, bots, until } from "./server.mjs";
@@ -80,4 +81,35 @@ describe("objects in the page", { concurrency: 1 }, () => {
       served.stop();
     }
   });
+});
+
+test("the page of load tests draws its charts without a request", async () => {
+  const html = path.join(dir, "report.html");
+  const files = ["one", "two"].map((name, i) => {
+    const result = JSON.parse(readFileSync("../../loadtest/testdata/result.json", "utf8"));
+    const [point] = result.series.points;
+    result.series.points = Array.from({ length: 20 }, (_, at) => ({
+      ...point, at_s: at, clients: at, snapshot_age_p50_ms: at + i, snapshot_age_p99_ms: 2 * at, call_latency_p99_ms: 30, server_tick_p99_ms: 2, server_memory_bytes: 1e7,
+    }));
+    result.verdict = { ...result.verdict, pass: i === 1, valid: i === 1, reasons: i === 1 ? [] : ["</script><b id=evil>"] };
+    const to = path.join(dir, `${name}.json`);
+    writeFileSync(to, JSON.stringify(result));
+    return to;
+  });
+  execFileSync(path.join(bin, "loadclient"), ["report", ...files, "--html", html]);
+  const page = await chromium.newPage();
+  const errors = [], requests = [];
+  page.on("console", (m) => errors.push(m.text()));
+  page.on("pageerror", (e) => errors.push(String(e)));
+  page.on("request", (r) => { if (!r.url().startsWith("data:")) requests.push(r.url()); });
+  await page.goto(pathToFileURL(html).href);
+  const painted = () => page.evaluate(() => [...document.querySelectorAll("canvas")].map((c) => c.width > 0 && c.getContext("2d").getImageData(0, 0, c.width, c.height).data.some((b) => b !== 0)));
+  const drawn = await until("the charts are drawn", async () => { const all = await painted(); return all.length >= 6 && all.every((b) => b) && all; });
+  assert.equal(drawn.length, 7);
+  assert.match(await page.innerText(".card:first-child"), /one\s+INVALID[\s\S]*<\/script><b id=evil>/);
+  assert.match(await page.innerText(".card:last-child"), /two\s+PASS/);
+  assert.equal(await page.locator("#evil").count(), 0);
+  assert.deepEqual(requests, [pathToFileURL(html).href]);
+  assert.deepEqual(errors, []);
+  await page.close();
 });

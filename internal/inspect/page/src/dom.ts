@@ -1,6 +1,6 @@
 // A few functions over the DOM.
 
-type Child = Node | string | number | undefined | null | false;
+export type Child = Node | string | number | undefined | null | false;
 
 /** h makes an element. Attributes with a function as value are listeners. */
 export function h<K extends keyof HTMLElementTagNameMap>(
