@@ -58,7 +58,11 @@ func TestAClientOfATab(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	start(t, c, nil)
+	start(t, c, func(c *client.Client) {
+		c.On(netloop.Update, "test.chat", func(*netloop.Tick) {
+			_ = client.Send(c, inspectedChat, struct{ Text string }{"hello"})
+		}, netloop.Every(100*time.Millisecond))
+	})
 	if _, err := openTab(t, s, open, client.Config{}); err == nil {
 		t.Error("a key opens two clients")
 	}
@@ -88,9 +92,6 @@ func TestAClientOfATab(t *testing.T) {
 		}
 	}
 	waitFor(t, func() bool { // The first question begins to watch.
-		if err := client.Send(c, inspectedChat, struct{ Text string }{"hello"}); err != nil {
-			t.Fatal(err)
-		}
 		_, body := ask(http.MethodGet, "/api/payloads?method=chat", aWriter)
 		return strings.Contains(body, `"outcome":"ran","value":{"Text":"hello"},"cut":0`)
 	})
