@@ -1,9 +1,12 @@
 package match_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"slices"
 	"strings"
 	"testing"
@@ -39,6 +42,7 @@ type matching struct {
 	server *netloop.Server
 	late   bool          // tables do not publish
 	opens  chan struct{} // if not nil, tables open once it is closed
+	fails  error         // of the Open of tables
 }
 
 func newGame(change func(*match.Config[info])) *matching {
@@ -75,6 +79,9 @@ func (g *matching) Open(r *netloop.Room) error {
 	if r.Spec().Kind == "table" {
 		if g.opens != nil {
 			<-g.opens
+		}
+		if g.fails != nil {
+			return g.fails
 		}
 		if !g.late {
 			r.Publish(nil, info{})
@@ -300,6 +307,25 @@ func TestNoPlace(t *testing.T) {
 			}()
 			match.NewRooms(match.Config[info]{Spec: spec})
 		}()
+	}
+}
+
+// A lobby whose players get an error of the game's Open replays, whatever the error holds.
+func TestAnErrorOfOpenReplays(t *testing.T) {
+	g := newGame(nil)
+	g.fails = &fs.PathError{Op: "open", Path: "deck", Err: fs.ErrNotExist}
+	var file bytes.Buffer
+	w := netlooptest.New(t, g, netlooptest.Record(&file))
+	if _, errs := ask(t, w, 1, join(w, "ann")...); errs[0] == nil {
+		t.Fatal("there is a place in a room that does not open")
+	}
+	w.Drain(time.Second)
+	p, err := netloop.NewReplay(netloop.Config{}, newGame(nil), bytes.NewReader(file.Bytes()))
+	for err == nil {
+		_, err = p.Step()
+	}
+	if !errors.Is(err, io.EOF) {
+		t.Error(err)
 	}
 }
 

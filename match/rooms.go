@@ -64,22 +64,25 @@ func NewRooms[I any](c Config[I]) *Rooms[I] {
 // player.
 func (m *Rooms[I]) Join(t *netloop.Tick, player string, v netloop.Reservation, then func(*netloop.Tick, Place, error)) {
 	s, random := t.Room().Server(), t.Rand().Uint32()
-	type result struct {
-		Place Place
-		Rooms bool // ErrTooManyRooms, of which a recording would keep the text
-	}
-	netloop.Go(t, func(ctx context.Context) (result, error) {
+	netloop.Go(t, func(ctx context.Context) (Place, error) {
 		p, err := m.find(ctx, s, player, v, random)
-		if errors.Is(err, netloop.ErrTooManyRooms) {
-			return result{Rooms: true}, nil
-		}
-		return result{Place: p}, err
-	}, func(t *netloop.Tick, r result, err error) {
-		if r.Rooms {
-			err = netloop.ErrTooManyRooms
-		}
-		then(t, r.Place, err)
-	})
+		return p, recordable(err)
+	}, then)
+}
+
+// recordable returns an error that a recording can store: that of a game's Open may have more data
+// than its text.
+func recordable(err error) error {
+	var refused *netloop.Refusal
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &refused):
+		return refused
+	case errors.Is(err, netloop.ErrTooManyRooms):
+		return netloop.ErrTooManyRooms
+	}
+	return errors.New(err.Error())
 }
 
 // Find is Join for any goroutine except that of a room.

@@ -73,7 +73,8 @@ func (s *Store) Saves() int {
 
 // Load implements [persist.Store].
 func (s *Store) Load(ctx context.Context, key string, incarnation uint64) (record []byte, err error) {
-	return record, s.call(ctx, key, incarnation, func(r *storedRow) error { record = r.record; return nil })
+	err = s.call(ctx, key, incarnation, func(r *storedRow) error { record = r.record; return nil })
+	return record, err
 }
 
 // Save implements [persist.Store].

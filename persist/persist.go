@@ -114,9 +114,6 @@ func (s *Saver[T]) Changed(t *netloop.Tick) {
 // Stored reports whether the store has the present state.
 func (s *Saver[T]) Stored() bool { return !s.changed && !s.pending }
 
-// outcome is the result of a save, as a recording stores it.
-type outcome struct{ Superseded bool }
-
 // save encodes the state and stores it on another goroutine. If Save panics, the next change saves.
 func (s *Saver[T]) save(t *netloop.Tick) {
 	s.pending = false
@@ -124,19 +121,24 @@ func (s *Saver[T]) save(t *netloop.Tick) {
 	s.pending, s.changed = true, false
 	next := t.In(max(s.cfg.Every, 0))
 	calls := s.calls
-	netloop.Go(t, func(ctx context.Context) (outcome, error) {
+	netloop.Go(t, func(ctx context.Context) (struct{}, error) {
 		calls <- struct{}{} // Saves do not overlap, so it is free.
 		defer func() { <-calls }()
-		if err := write(ctx); err != nil { // A recording keeps the text of an error.
-			return outcome{errors.Is(err, ErrSuperseded)}, errors.New(err.Error())
+		err := write(ctx)
+		switch {
+		case err == nil:
+			return struct{}{}, nil
+		case errors.Is(err, ErrSuperseded):
+			return struct{}{}, ErrSuperseded
 		}
-		return outcome{}, nil
-	}, func(t *netloop.Tick, o outcome, err error) { s.saved(t, o, err, next) })
+		// A recording cannot store the error of a driver.
+		return struct{}{}, errors.New(err.Error())
+	}, func(t *netloop.Tick, _ struct{}, err error) { s.saved(t, err, next) })
 }
 
 // saved takes the result of a save. The next one may begin at the deadline.
-func (s *Saver[T]) saved(t *netloop.Tick, o outcome, err error, next netloop.Deadline) {
-	if o.Superseded {
+func (s *Saver[T]) saved(t *netloop.Tick, err error, next netloop.Deadline) {
+	if errors.Is(err, ErrSuperseded) {
 		t.Log().Error("the state of the room belongs to a newer room", "key", s.cfg.Key)
 		t.Room().Close(t, netloop.CodeInternal, "a newer room has the state of this one")
 		return
