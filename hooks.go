@@ -60,8 +60,7 @@ func (s *Server) openServer() (err error) {
 	return nil
 }
 
-// closeServer calls the game's CloseServer on a goroutine of its own, once, if OpenServer has
-// succeeded.
+// closeServer calls the game's CloseServer, once, if OpenServer has succeeded.
 func (s *Server) closeServer() error {
 	game := s.opened
 	if game == nil {
@@ -70,22 +69,8 @@ func (s *Server) closeServer() error {
 	s.opened = nil
 	ctx, cancel := context.WithTimeout(context.Background(), closeServerTimeout)
 	defer cancel()
-	done := make(chan struct{})
-	answer := make(chan error, 1) // One sender, one value.
-	go func() {
-		defer close(done)
-		err := errors.New("netloop: the game's CloseServer called runtime.Goexit")
-		defer func() { answer <- err }()
-		defer s.recoverInto("CloseServer", "the game's CloseServer", &s.cfg.Room, &err)
-		err = game.CloseServer(ctx)
-	}()
-	s.waitFor("CloseServer", done, closeServerTimeout+cancelGrace)
-	select {
-	case err := <-answer:
-		return err
-	default:
-		return errors.New("netloop: the game's CloseServer does not return")
-	}
+	closing := func() error { return game.CloseServer(ctx) }
+	return s.callWithin("CloseServer", "the game's CloseServer", closeServerTimeout+cancelGrace, &s.cfg.Room, closing)
 }
 
 // OnStart registers a function that is called once, at Initialization of the first tick, before any

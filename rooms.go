@@ -276,35 +276,31 @@ func (s *Server) roomEnded(r *Room, err error) {
 	s.raiseConnLimit()
 }
 
-// closeRecording closes the writer that Config.RecordRoom returned, on another goroutine, and waits
-// for it for at most room.SaveTimeout, so that the room ends even if the writer hangs.
+// closeRecording closes the writer that Config.RecordRoom returned.
 func (s *Server) closeRecording(r *Room) error {
+	return s.callWithin("RecordRoom", "the recording's Close", room.SaveTimeout, &r.spec, r.recording.Close)
+}
+
+// callWithin calls a function of the game, or of the program, that ends a room or the server. The
+// call runs on another goroutine and is waited for up to a limit, so that the end continues even if
+// the function hangs. A panic and runtime.Goexit become errors.
+func (s *Server) callWithin(hook, what string, limit time.Duration, spec *RoomSpec, fn func() error) error {
 	done := make(chan struct{})
 	answer := make(chan error, 1) // One sender, one value.
 	go func() {
 		defer close(done)
-		err := errCloseExited
+		err := fmt.Errorf("netloop: %s called runtime.Goexit", what)
 		defer func() { answer <- err }()
-		err = s.closeWriter(r)
+		defer s.recoverInto(hook, what, spec, &err)
+		err = fn()
 	}()
-	s.waitFor("RecordRoom", done, room.SaveTimeout)
+	s.waitFor(hook, done, limit)
 	select {
 	case err := <-answer:
 		return err
 	default:
-		return errCloseHangs
+		return fmt.Errorf("netloop: %s does not return", what)
 	}
-}
-
-var (
-	errCloseExited = errors.New("netloop: the recording's Close called runtime.Goexit")
-	errCloseHangs  = errors.New("netloop: the recording's Close does not return")
-)
-
-// closeWriter closes the recording of a room, and turns a panic into an error.
-func (s *Server) closeWriter(r *Room) (err error) {
-	defer s.recoverInto("RecordRoom", "the recording's Close", &r.spec, &err)
-	return r.recording.Close()
 }
 
 // runRooms runs all rooms until ctx ends or the default room has ended, and then ends all rooms in
