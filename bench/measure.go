@@ -102,14 +102,14 @@ func (b *bench) window(ctx context.Context, admin string, server, player *measur
 	if err := b.allIn(ctx, admin, player, clients); err != nil {
 		return s, err
 	}
-	if err := pause(ctx, b.opts.warmup+time.Second/4); err != nil {
+	if err := measure.Sleep(ctx, b.opts.warmup+time.Second/4); err != nil {
 		return s, err
 	}
 	before, err := read(ctx, admin, server, player)
 	if err != nil {
 		return s, err
 	}
-	wait := func() error { return pause(ctx, b.opts.window) }
+	wait := func() error { return measure.Sleep(ctx, b.opts.window) }
 	if b.profileTo != "" {
 		wait = func() error { return b.fetchProfile(ctx, admin) }
 	}
@@ -143,22 +143,12 @@ func (b *bench) allIn(ctx context.Context, admin string, player *measure.Process
 		if player.Gone() {
 			return errEnded
 		}
-		if err := pause(ctx, pollEvery); err != nil {
+		if err := measure.Sleep(ctx, pollEvery); err != nil {
 			return err
 		}
 		if time.Now().After(limit) {
 			return fmt.Errorf("%w: %.0f of %d within %v", errNotIn, c["netloop_clients"], clients, b.patience)
 		}
-	}
-}
-
-// pause waits for a time, or until the context ends.
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }
 

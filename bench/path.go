@@ -275,15 +275,15 @@ func (r *crossed) share(ctx context.Context, link *tun.Link, player *measure.Pro
 		if time.Now().After(limit) {
 			return errNotIn
 		}
-		if err := pause(ctx, pollEvery); err != nil {
+		if err := measure.Sleep(ctx, pollEvery); err != nil {
 			return err
 		}
 	}
-	if err := pause(ctx, warmup+slack); err != nil {
+	if err := measure.Sleep(ctx, warmup+slack); err != nil {
 		return err
 	}
 	before, began := link.Counts(netem.Down), time.Now()
-	if err := pause(ctx, c.window); err != nil {
+	if err := measure.Sleep(ctx, c.window); err != nil {
 		return err
 	}
 	after := link.Counts(netem.Down)

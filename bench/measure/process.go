@@ -119,3 +119,13 @@ func Resident(pid int) float64 {
 	kilo, _ := strconv.ParseFloat(fields[0], 64)
 	return kilo * 1024
 }
+
+// Sleep waits for a time, or until the context ends.
+func Sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -116,7 +116,7 @@ func (b *bench) take(ctx context.Context, c cell) (o outcome, err error) {
 		return o, err
 	}
 	defer server.Stop()
-	if err := pause(ctx, startPause); err != nil {
+	if err := measure.Sleep(ctx, startPause); err != nil {
 		return o, err
 	}
 	empty := measure.Resident(server.PID())
@@ -125,7 +125,7 @@ func (b *bench) take(ctx context.Context, c cell) (o outcome, err error) {
 		return o, fmt.Errorf("%w (server: %s)", err, gone(server))
 	}
 	defer players.stop()
-	if err := pause(ctx, b.plan.warmup); err != nil {
+	if err := measure.Sleep(ctx, b.plan.warmup); err != nil {
 		return o, err
 	}
 	var stuck *group
@@ -137,7 +137,7 @@ func (b *bench) take(ctx context.Context, c cell) (o outcome, err error) {
 		if err := stuck.begin(); err != nil {
 			return o, err
 		}
-		if err := pause(ctx, startPause); err != nil {
+		if err := measure.Sleep(ctx, startPause); err != nil {
 			return o, err
 		}
 		stuck.Signal(measure.Pause)
@@ -208,13 +208,13 @@ func (b *bench) window(ctx context.Context, c cell, at place, server *measure.Pr
 		return o, err
 	}
 	if c.part == stalled {
-		if err := pause(ctx, time.Second); err != nil {
+		if err := measure.Sleep(ctx, time.Second); err != nil {
 			return o, err
 		}
 		server.Signal(measure.Stall)
 		length -= time.Second
 	}
-	if err := pause(ctx, length); err != nil {
+	if err := measure.Sleep(ctx, length); err != nil {
 		return o, err
 	}
 	after, err := b.read(at, server, players.Process)
@@ -255,7 +255,7 @@ func (b *bench) window(ctx context.Context, c cell, at place, server *measure.Pr
 func (b *bench) resume(ctx context.Context, stuck *group, o *outcome) error {
 	from := measure.Now()
 	stuck.Signal(measure.Resume)
-	if err := pause(ctx, time.Second); err != nil {
+	if err := measure.Sleep(ctx, time.Second); err != nil {
 		return err
 	}
 	if stuck.Gone() {
@@ -285,16 +285,6 @@ func busyCores() (sum float64) {
 		}
 	}
 	return sum
-}
-
-// pause waits for a time, or until the context ends.
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // group is a running program of clients: see control.
