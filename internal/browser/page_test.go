@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/netloop/netloop/clients/ts"
@@ -21,40 +22,38 @@ func TestThePagesMatchTheSchemas(t *testing.T) {
 	}
 }
 
+// upToDate tests that a file of the repository is the output of a script of Node, which gets the
+// arguments and then the name of a file for its output.
+func upToDate(t *testing.T, file, script string, args ...string) {
+	t.Helper()
+	nodetest.Tool(t, "esbuild")
+	out := filepath.Join(t.TempDir(), filepath.Base(file))
+	_ = nodetest.Node(t, slices.Concat([]string{"../../" + script}, args, []string{out})...)
+	want, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile("../../" + file); err != nil || string(got) != string(want) {
+		t.Errorf("%s differs from the build of its sources (%v): make web, and commit it", file, err)
+	}
+}
+
 // The pages in the servers' binaries are built from the current sources.
 func TestThePagesAreUpToDate(t *testing.T) {
-	nodetest.Tool(t, "esbuild")
 	for _, page := range pages {
-		web, out := "../../examples/"+page+"/web/", filepath.Join(t.TempDir(), "page.js")
-		_ = nodetest.Node(t, "../../examples/page.mjs", page, out)
-		want, err := os.ReadFile(out)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := os.ReadFile(web + page + ".js"); err != nil || string(got) != string(want) {
-			t.Errorf("examples/%[1]s/web/%[1]s.js differs from the build of its sources (%[2]v): make web, and commit it", page, err)
-		}
+		upToDate(t, "examples/"+page+"/web/"+page+".js", "examples/page.mjs", page)
 	}
 }
 
 // The inspector's types are strict, its page is built from the current sources, and it is small.
 func TestTheInspectorsPage(t *testing.T) {
 	_ = nodetest.RunIn(t, "internal/inspect/page", nodetest.Tool(t, "tsc"), "--project", ".", "--noEmit")
-	nodetest.Tool(t, "esbuild")
-	out := filepath.Join(t.TempDir(), "inspect.js")
-	_ = nodetest.Node(t, "../../internal/inspect/page/build.mjs", out)
-	want, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	upToDate(t, "internal/inspect/page/inspect.js", "internal/inspect/page/build.mjs")
 	total := compressed(ts.Client) // Loaded with the first client of the playground.
 	for _, name := range []string{"index.html", "style.css", "icon.svg", "inspect.js"} {
 		b, err := os.ReadFile("../inspect/page/" + name)
 		if err != nil {
 			t.Fatal(err)
-		}
-		if name == "inspect.js" && string(b) != string(want) {
-			t.Error("internal/inspect/page/inspect.js differs from the build of its sources: make web, and commit it")
 		}
 		total += compressed(b)
 	}
@@ -66,16 +65,7 @@ func TestTheInspectorsPage(t *testing.T) {
 // The types of the load test's page are strict, and it is built from the current sources.
 func TestTheLoadTestsPage(t *testing.T) {
 	_ = nodetest.RunIn(t, "loadtest/page", nodetest.Tool(t, "tsc"), "--project", ".", "--noEmit")
-	nodetest.Tool(t, "esbuild")
-	out := filepath.Join(t.TempDir(), "report.html")
-	_ = nodetest.Node(t, "../../loadtest/page/build.mjs", out)
-	want, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := os.ReadFile("../../loadtest/page/report.html"); err != nil || string(got) != string(want) {
-		t.Errorf("loadtest/page/report.html differs from the build of its sources (%v): make web, and commit it", err)
-	}
+	upToDate(t, "loadtest/page/report.html", "loadtest/page/build.mjs")
 }
 
 func compressed(b []byte) int {
