@@ -50,8 +50,9 @@ func Unreliable() RPCOption { return RPCOption{func(m *schema.Method) { m.Queue.
 // instance.
 func ForSpectators() RPCOption { return RPCOption{func(m *schema.Method) { m.Spectators = true }} }
 
-// Secret keeps a method's payloads out of the inspector, which shows the last messages of a method
-// to operators: for passwords, tokens, tickets and private talk. A recording still contains them.
+// Secret keeps a method's payloads out of the inspector, which shows messages of rooms and
+// recordings to operators: for passwords, tokens, tickets and private talk. The file of a recording
+// contains them.
 func Secret() RPCOption { return RPCOption{func(m *schema.Method) { m.Secret = true }} }
 
 // LateDrop drops a message that arrives after its stage has run in this tick; without it the

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -295,7 +296,13 @@ func findAll(t *testing.T, r *history.Recording, q string) (list []string) {
 
 // Messages and inputs of a tick are those that the clients sent.
 func TestMessagesOfATick(t *testing.T) {
-	r := opened(t, arenaFile(t))
+	var replayed *room.Room
+	game := opening{arena.New(), func(r *room.Room) { replayed = r }}
+	r := opened(t, arenaFile(t), func(c *history.Config) { c.Replay = replayOf(func() netloop.Game { return game }) })
+	say, ok := replayed.Schema().MethodNamed("say")
+	if !ok {
+		t.Fatal("the arena has no method say")
+	}
 	ticks, err := r.Ticks(1, 400, 400)
 	if err != nil {
 		t.Fatal(err)
@@ -309,11 +316,21 @@ func TestMessagesOfATick(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range a.Arrivals {
+		say.Secret = true
+		hidden, err := r.Messages(ticks.Ticks[i])
+		say.Secret = false
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j, m := range a.Arrivals {
 			if m.Method == "say" {
 				said++
 				if !strings.Contains(string(m.Value), "line ") || m.Client == 0 || m.Kind != "message" {
 					t.Errorf("message %+v: %s", m, m.Value)
+				}
+				m.Value, m.Text = nil, "the game keeps this method's messages secret"
+				if !reflect.DeepEqual(hidden.Arrivals[j], m) {
+					t.Errorf("secret message %+v, want %+v", hidden.Arrivals[j], m)
 				}
 			}
 		}

@@ -30,7 +30,7 @@ type Arrival struct {
 	Method string `json:"method,omitempty"`
 	Stage  string `json:"stage,omitempty"`
 	Call   uint64 `json:"call,omitempty"`
-	// Value is the message as JSON; null if it cannot be decoded.
+	// Value is the message as JSON; null if it cannot be decoded. A secret method has none.
 	Value json.RawMessage `json:"value,omitempty"`
 	// Inputs are those of a packet, the newest first. A packet repeats older ones.
 	Inputs []InputRow `json:"inputs,omitempty"`
@@ -108,6 +108,10 @@ func (r *Recording) arrival(a *recording.Arrival, in *loop.Input, inputs *input.
 		if s := loop.Stage(a.Message.Stage); s.Valid() {
 			row.Stage = s.String()
 		}
+		if r.secret(a.Message.Method) {
+			row.Text = secretText
+			return row, len(row.Text)
+		}
 		row.Value = r.message(a.Message.Method, a.Message.Payload)
 		return row, len(row.Value)
 	case transport.Inputs:
@@ -135,6 +139,15 @@ var kindTexts = map[transport.ArrivalKind]string{
 	transport.Acks: "acknowledges snapshots", transport.DigestRequest: "asks for digests", transport.FullStateRequest: "asks for the full state",
 	transport.RecordsApplied: "acknowledges large records", transport.Discarded: "sent data that was discarded", transport.Received: "acknowledges messages",
 	transport.Moved: "has another address", transport.NoRoom: "sent a message beyond a limit", transport.MoveAsked: "moves to another room",
+}
+
+// secretText replaces a message of a method that the game has declared as secret.
+const secretText = "the game keeps this method's messages secret"
+
+// secret reports whether the game has declared a method as secret.
+func (r *Recording) secret(method uint32) bool {
+	m, ok := r.schema.Method(method)
+	return ok && m.Secret
 }
 
 // message returns a message as JSON, or a base64 string of bytes that are no such message.
@@ -178,7 +191,11 @@ func (r *Recording) post(p *recording.Post) Arrival {
 		row.Text = "from room " + p.From.Room
 	}
 	m, ok := r.schema.Method(p.Method)
-	if !ok {
+	switch {
+	case !ok:
+		return row
+	case m.Secret:
+		row.Value, row.Text = nil, secretText
 		return row
 	}
 	msg := m.In.New()

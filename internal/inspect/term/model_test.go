@@ -165,6 +165,7 @@ var colors = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 func TestScreens(t *testing.T) {
 	full := overviewAt(13)
 	full.Overload, full.Ready = "refusing", "the server is overloaded"
+	full.Ladder = inspect.Ladder{Room: "red", Text: "Refusing for 4s: no newcomers. Cause: tick time 97 % of the period."}
 	full.Windows = slices.Clone(full.Windows)
 	full.Windows[0].Tick.P99, full.Windows[1].Tick.P99 = 40*milli, 30*milli
 	least := tea.WindowSizeMsg{Width: leastWidth, Height: leastHeight}

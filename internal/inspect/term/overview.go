@@ -190,6 +190,9 @@ func (m *model) drawOverview(width, height int) []line {
 		state = o.Note
 	}
 	lines := append(m.drawTiles(width), m.drawWindows()...)
+	if o.Overload != overload.Normal.String() {
+		lines = append(lines, line{}, text(bad, " "+left(cmp.Or(o.Ladder.Room, "(default)")+": "+o.Ladder.Text, width-2)))
+	}
 	// The table of rooms takes at most half of the remaining lines; the four charts share the
 	// others.
 	rest := height - len(lines)
