@@ -3,6 +3,8 @@ package persist
 import (
 	"context"
 	"errors"
+	"math"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,8 +53,8 @@ func TestTheFinalSaveIsRetried(t *testing.T) {
 		stored   bool
 		err      error
 	}{
-		"fails for good":   {store: failing{err: ouch}, min: 7 * time.Second, max: 8 * time.Second, calls: 6, err: ouch},
-		"works again":      {store: failing{err: ouch, mended: 2 * time.Second}, min: 2 * time.Second, max: 4 * time.Second, calls: 5, stored: true},
+		"fails for good":   {store: failing{err: ouch}, min: 7750 * time.Millisecond, max: 7750 * time.Millisecond, calls: 6, err: ouch},
+		"works again":      {store: failing{err: ouch, mended: 2 * time.Second}, min: 3750 * time.Millisecond, max: 3750 * time.Millisecond, calls: 5, stored: true},
 		"a newer room":     {store: failing{err: ErrSuperseded}, calls: 1, err: ErrSuperseded},
 		"does not answer":  {store: failing{waiting: true}, min: time.Minute, max: time.Minute, calls: 1, err: context.DeadlineExceeded},
 		"an earlier save":  {busy: true, min: time.Minute, max: time.Minute, err: context.DeadlineExceeded},
@@ -74,10 +76,19 @@ func TestTheFinalSaveIsRetried(t *testing.T) {
 				if took := time.Since(store.began); took < c.min || took > c.max || store.calls != c.calls || !errors.Is(err, c.err) || (err == nil) != (c.err == nil) {
 					t.Errorf("close has returned after %v and %d calls: %v", took, store.calls, err)
 				}
-				if c.stored != (store.record == "7") {
-					t.Errorf("the record is %q", store.record)
+				if c.stored != (store.record == "7") || s.Stored() != (c.stored || c.same) {
+					t.Errorf("the record is %q, and stored is %v", store.record, s.Stored())
 				}
 			})
 		})
+	}
+}
+
+// A state that JSON cannot hold is an error, and does not replace the record.
+func TestAStateThatCannotBeEncodedIsNotStored(t *testing.T) {
+	store, nan := &failing{}, math.NaN()
+	s := &Saver[float64]{cfg: Config[float64]{Keeper: New(store), Save: func() *float64 { return &nan }}}
+	if err := s.write()(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot be encoded") || store.calls != 0 {
+		t.Errorf("%d calls of the store: %v", store.calls, err)
 	}
 }

@@ -34,7 +34,8 @@ type (
 type counting struct {
 	keeper *persist.Keeper
 	every  time.Duration
-	panics bool // Save panics
+	panics bool                  // Save panics
+	saver  *persist.Saver[saved] // of the room that was opened last
 }
 
 func (*counting) Schema() *netloop.Schema { return schema }
@@ -45,8 +46,12 @@ func (*counting) OpenFor(context.Context, string, *netloop.Join) (netloop.RoomSp
 
 func (g *counting) Open(r *netloop.Room) error {
 	var o *netloop.Object[count]
+	key := "" // the name of the room
+	if r.Spec().Name == "" {
+		key = "room "
+	}
 	s, stored, err := persist.Keep(r, persist.Config[saved]{
-		Keeper: g.keeper, Key: "room " + r.Spec().Name, Every: g.every,
+		Keeper: g.keeper, Key: key, Every: g.every,
 		Save: func() *saved {
 			if g.panics {
 				panic("no")
@@ -60,6 +65,7 @@ func (g *counting) Open(r *netloop.Room) error {
 	if err != nil {
 		return err
 	}
+	g.saver = s
 	r.OnStart(func(t *netloop.Tick) {
 		o = counts.Spawn(t, count{})
 		if stored != nil {
@@ -84,6 +90,32 @@ var link = netlooptest.Link{Delay: 5 * time.Millisecond}
 func TestTheFakeStoreIsAStore(t *testing.T) {
 	var s netlooptest.Store
 	storetest.Run(t, func(t *testing.T) persist.Store { return ended{&s} })
+}
+
+// misusing is a game that calls Keep wrongly.
+type misusing struct {
+	counting
+
+	errs []error
+}
+
+func (g *misusing) Open(r *netloop.Room) error {
+	save := func() *saved { return nil }
+	for _, c := range []persist.Config[saved]{{}, {Key: "a"}, {Save: save}} {
+		_, _, err := persist.Keep(r, c)
+		g.errs = append(g.errs, err)
+	}
+	return nil
+}
+
+func TestKeepNeedsAKeyAndSave(t *testing.T) {
+	var g misusing
+	netlooptest.New(t, &g)
+	for _, err := range g.errs {
+		if err == nil || !strings.Contains(err.Error(), "a Config needs a Save, and a Key if the room has no name") {
+			t.Errorf("the error is %v", err)
+		}
+	}
 }
 
 // ended is a store in memory that looks at contexts, as one on a disk does.
@@ -164,12 +196,15 @@ func TestAFailedSaveIsTriedAgain(t *testing.T) {
 	c := w.Join("", nil, link)
 	w.Until(120, func() bool { return sum(w, c) == 0 })
 	s.Fail(true)
-	for range 20 {
-		send(w, c, 1)
-		w.Step(60)
+	for i := range 20 * 60 {
+		if i%60 == 0 {
+			send(w, c, 1)
+		}
+		w.Step(1)
 		w.Settle()
 	}
-	if n := tried.n.Load(); s.Record("room ") != nil || n < 4 || n > 9 {
+	// At least 0.25, 0.75, 1.75, 3.75, 7.75 and 15.75 s after the first one, and at most twice as late.
+	if n := tried.n.Load(); s.Record("room ") != nil || n < 6 || n > 7 {
 		t.Fatalf("a store that fails was asked %d times in 20 s, and has %s", n, s.Record("room "))
 	}
 	s.Fail(false)
@@ -186,14 +221,18 @@ func TestAFailedSaveIsTriedAgain(t *testing.T) {
 	before := tried.n.Load()
 	s.Fail(true)
 	send(w, c, 1)
-	for range 12 {
-		w.Step(6)
+	for range 33 { // The first pause is shorter than half a second.
+		w.Step(1)
 		w.Settle()
 	}
 	if n := tried.n.Load() - before; n < 2 {
-		t.Errorf("after a success the store is asked %d times in 1.2 s", n)
+		t.Errorf("half a second after its first failure the store was asked %d times", n)
 	}
-	s.Fail(false) // For the last save.
+	s.Fail(false)
+	w.Drain(time.Second) // While the room waits for the next attempt.
+	if got := string(s.Record("room ")); got != `{"N":21}` {
+		t.Errorf("after the end the record is %s", got)
+	}
 }
 
 // logged collects the errors of a server, which netlooptest writes into the log of the test.
@@ -218,21 +257,27 @@ func (l *logged) Fatalf(format string, args ...any) {
 // Without an interval each change is stored at once, and those during a save together after it.
 func TestChangesDuringASaveAreStoredTogether(t *testing.T) {
 	var s netlooptest.Store
-	w, _ := world(t, &s, -1)
+	w, g := world(t, &s, -1)
 	c := w.Join("", nil, link)
 	w.Until(120, func() bool { return sum(w, c) == 0 })
+	if !g.saver.Stored() {
+		t.Error("a state without changes is not stored")
+	}
 	s.Stall(true)
 	for range 10 {
 		send(w, c, 1)
 		w.Step(5)
+		if g.saver.Stored() {
+			t.Fatal("a change is stored while the store does not answer")
+		}
 	}
 	s.Stall(false)
 	for range 5 {
 		w.Settle()
 		w.Step(1)
 	}
-	if got := string(s.Record("room ")); got != `{"N":10}` || s.Saves() != 2 {
-		t.Errorf("%d saves, and the record is %s; want 2, and 10", s.Saves(), got)
+	if got := string(s.Record("room ")); got != `{"N":10}` || s.Saves() != 2 || !g.saver.Stored() {
+		t.Errorf("%d saves, and the record is %s; want 2, and 10; stored is %v", s.Saves(), got, g.saver.Stored())
 	}
 	send(w, c, ^uint64(9)) // Back to 0, which has no record.
 	for range 5 {
@@ -266,22 +311,26 @@ func TestASupersededRoomCloses(t *testing.T) {
 	if len(log.failures) != 1 || !strings.Contains(log.failures[0], "a newer room has the state") || s.Record("room ") != nil {
 		t.Errorf("the world fails with %q, and the record is %s", log.failures, s.Record("room "))
 	}
+	if len(log.lines) == 0 || !strings.Contains(log.lines[0], "the state of the room belongs to a newer room") || strings.Contains(fmt.Sprint(log.lines), "cannot be stored") {
+		t.Errorf("the log has %q", log.lines)
+	}
 }
 
 // A room whose state cannot be loaded does not open, and the asker gets the reason. The next one to
 // ask opens it.
 func TestAFailedLoadRefuses(t *testing.T) {
 	var s netlooptest.Store
-	w, _ := world(&logged{TB: t}, &s, 0, netlooptest.Configure(func(c *netloop.Config) { c.AdmitTimeout = 20 * time.Millisecond }))
+	log := &logged{TB: t}
+	w, _ := world(log, &s, 0, netlooptest.Configure(func(c *netloop.Config) { c.AdmitTimeout = 20 * time.Millisecond }))
 	s.Fail(true)
 	ask := func() *client.Client { return w.JoinAs(client.Config{Room: "a"}, link) }
 	c := ask()
 	w.Step(30)
-	if why := c.Closed(); why == nil || why.Code != netloop.CodeBusy || !strings.Contains(why.Text, "cannot be loaded") {
-		t.Fatalf("the client was closed with %v", why)
+	if why := c.Closed(); why == nil || why.Code != netloop.CodeBusy || !strings.Contains(why.Text, "cannot be loaded") || !strings.Contains(fmt.Sprint(log.lines), "the state of a room cannot be loaded") {
+		t.Fatalf("the client was closed with %v, and the log has %q", why, log.lines)
 	}
 	s.Fail(false)
-	if err := s.Save(t.Context(), "room a", 1, []byte(`{"N":3}`)); err != nil {
+	if err := s.Save(t.Context(), "a", 1, []byte(`{"N":3}`)); err != nil {
 		t.Fatal(err)
 	}
 	c = ask()
@@ -301,8 +350,8 @@ func TestATornRecordIsKept(t *testing.T) {
 	w.Restart(g)
 	c = w.JoinAs(client.Config{Room: "a"}, link)
 	w.Step(30)
-	if why := c.Closed(); why == nil || why.Code != netloop.CodeInternal || string(s.Record("room a")) != `{"N` {
-		t.Errorf("the client was closed with %v, and the record is %s", why, s.Record("room a"))
+	if why := c.Closed(); why == nil || why.Code != netloop.CodeInternal || string(s.Record("a")) != `{"N` {
+		t.Errorf("the client was closed with %v, and the record is %s", why, s.Record("a"))
 	}
 }
 

@@ -67,7 +67,6 @@ func (p *Timer) Begin(t *netloop.Tick, next Phase) {
 	p.timer.Stop()
 	p.phase, p.absent = next, false
 	if next.For <= 0 {
-		p.full = netloop.Deadline{}
 		*p.edit(t) = State{}
 		return
 	}

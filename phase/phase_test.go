@@ -93,6 +93,21 @@ func TestPhasesEndInTime(t *testing.T) {
 			}
 			g.timer.SetAbsent(tick, true)
 		}, "[turn 20]"},
+		"absence without a limit": {func(g *turns, at int, tick *netloop.Tick) {
+			if at == 0 {
+				g.begin(tick, "turn", phase.Phase{ForAbsent: 3 * time.Second})
+			}
+			g.timer.SetAbsent(tick, true)
+		}, "[]"},
+		"the shortest limits": {func(g *turns, at int, tick *netloop.Tick) {
+			switch at {
+			case 0:
+				g.begin(tick, "turn", phase.Phase{For: 1})
+			case 5:
+				g.begin(tick, "next", phase.Phase{For: time.Minute, ForAbsent: 1})
+			}
+			g.timer.SetAbsent(tick, at == 7)
+		}, "[turn 0 next 7]"},
 		"the next player is present": {func(g *turns, at int, tick *netloop.Tick) {
 			switch at {
 			case 0:
@@ -110,6 +125,14 @@ func TestPhasesEndInTime(t *testing.T) {
 				g.timer.SetAbsent(tick, true)
 			}
 		}, "[player 2 7]"},
+		"no pause without Scaled": {func(g *turns, at int, tick *netloop.Tick) {
+			switch at {
+			case 0:
+				g.begin(tick, "turn", phase.Phase{For: 10 * time.Second})
+			case 5:
+				tick.Room().SetTimeScale(tick, 0, 1)
+			}
+		}, "[turn 10]"},
 		"a pause": {func(g *turns, at int, tick *netloop.Tick) {
 			switch at {
 			case 0:
@@ -156,6 +179,17 @@ func TestClientsSeeThePhase(t *testing.T) {
 	}
 	if left, fraction := look(); (left-15*time.Second).Abs() > 300*time.Millisecond || math.Abs(fraction-0.75) > 0.02 {
 		t.Errorf("after 5 of 20 s %v are left, and %v of the phase", left, fraction)
+	}
+	w.Tick(func(tick *netloop.Tick) {
+		g.begin(tick, "turn", phase.Phase{For: 20 * time.Second, ForAbsent: 4 * time.Second})
+		g.timer.SetAbsent(tick, true)
+		if f := (phase.State{Until: tick.In(2 * time.Second), Length: 1000}).Fraction(tick); f != 1 {
+			t.Errorf("%v of a phase are left", f)
+		}
+	})
+	w.Advance(time.Second)
+	if left, fraction := look(); (left-3*time.Second).Abs() > 300*time.Millisecond || math.Abs(fraction-0.15) > 0.02 {
+		t.Errorf("after one of 4 s for an absent player %v are left, and %v of the phase", left, fraction)
 	}
 	w.Tick(func(tick *netloop.Tick) { g.timer.Stop(tick) })
 	w.Advance(time.Second)

@@ -21,17 +21,14 @@ type Store struct {
 	DB *sql.DB
 }
 
-// Open opens a file, or a database in memory for "". A saved record survives a crash of the
+// Open opens a file, or a temporary database for "". A saved record survives a crash of the
 // process; a power cut may lose the last second.
 func Open(ctx context.Context, file string) (*Store, error) {
-	if file == "" {
-		file = ":memory:"
-	}
 	db, err := sql.Open("sqlite", file)
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: %w", err)
 	}
-	// SQLite has one writer, and each connection to :memory: has a database of its own.
+	// SQLite has one writer, and each connection to "" has a database of its own.
 	db.SetMaxOpenConns(1)
 	_, err = db.ExecContext(ctx, `PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 5000`)
 	if err != nil {

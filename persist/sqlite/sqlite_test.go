@@ -46,15 +46,31 @@ func TestPrune(t *testing.T) {
 }
 
 func TestMisuse(t *testing.T) {
-	s := open(t, "")
-	for want, err := range map[string]error{
-		"small letters":        second(sqlstore.Open(t.Context(), s.DB, sqlstore.SQLite, "drop table")),
-		"unknown dialect":      second(sqlstore.Open(t.Context(), s.DB, 0, "records")),
-		"larger than a BIGINT": s.Save(t.Context(), "a", math.MaxInt64+1, nil),
-		"unable to open":       second(Open(t.Context(), t.TempDir())),
+	ctx, s := t.Context(), open(t, "")
+	if err := s.Save(ctx, "a", math.MaxInt64, nil); err != nil {
+		t.Error(err)
+	}
+	foreign, closed := filepath.Join(t.TempDir(), "foreign.db"), open(t, "")
+	if _, err := open(t, foreign).DB.Exec(`DROP TABLE records; CREATE TABLE t (a); CREATE INDEX records ON t (a)`); err != nil {
+		t.Fatal(err)
+	}
+	_ = closed.Close()
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{second(sqlstore.Open(ctx, s.DB, sqlstore.SQLite, "drop table")), "small letters"},
+		{second(sqlstore.Open(ctx, s.DB, 0, "records")), "unknown dialect"},
+		{s.Save(ctx, "a", math.MaxInt64+1, nil), "larger than a BIGINT"},
+		{second(s.Load(ctx, "a", math.MaxInt64+1)), "larger than a BIGINT"},
+		{second(Open(ctx, t.TempDir())), "sqlite: unable to open"},
+		{second(Open(ctx, foreign)), "sqlstore: SQL logic error: there is already an index"},
+		{second(closed.Load(ctx, "a", 1)), `sqlstore: "a": sql: database is closed`},
+		{closed.Save(ctx, "a", 1, nil), `sqlstore: "a": sql: database is closed`},
+		{second(closed.Prune(ctx, 0)), "sqlstore: sql: database is closed"},
 	} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("the error is %v, want %q", err, want)
+		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
+			t.Errorf("the error is %v, want %q", c.err, c.want)
 		}
 	}
 }

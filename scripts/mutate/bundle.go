@@ -91,6 +91,7 @@ var users = map[string][]string{
 	"internal/wire":            {"internal/codec", "internal/transport"},
 	".":                        {"docs", "internal/room", "app", "client", "netlooptest", "internal/e2e"},
 	"client":                   {"docs", "internal/e2e"},
+	"persist/sqlstore":         {"persist/sqlite"},
 }
 
 // newBundle makes an empty bundle.

@@ -145,7 +145,7 @@ func TestTheChangesOfTheRepositoryAreFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Contains(dirs, "internal/transport") || !slices.Contains(dirs, "internal/net/quicnet") || slices.Contains(dirs, "internal/testing/nettest") {
+	if !slices.Contains(dirs, "internal/transport") || !slices.Contains(dirs, "internal/net/quicnet") || slices.Contains(dirs, "internal/testing/nettest") || slices.Contains(dirs, "persist/storetest") {
 		t.Error("the folders are", dirs)
 	}
 	if slices.ContainsFunc(all, func(c change) bool {

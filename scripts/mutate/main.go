@@ -33,9 +33,9 @@ import (
 	"time"
 )
 
-// packages are the default packages: all that a server or a client runs. As in Go, "/..." includes
-// all folders below.
-var packages = []string{".", "app", "client", "internal/...", "loadtest", "netlooptest"}
+// packages are the default packages: all that a server, a client or a load test runs. As in Go,
+// "/..." includes all folders below.
+var packages = []string{".", "app", "client", "internal/...", "loadtest", "match", "netlooptest", "persist/...", "phase"}
 
 // unchanged are folders that match packages although no server and no client runs them: references,
 // generators, tests, and declarations without code.
