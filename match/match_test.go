@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -43,6 +44,7 @@ type matching struct {
 	late   bool          // tables do not publish
 	opens  chan struct{} // if not nil, tables open once it is closed
 	fails  error         // of the Open of tables
+	errs   []error       // of Join
 }
 
 func newGame(change func(*match.Config[info])) *matching {
@@ -99,6 +101,7 @@ func (g *matching) Open(r *netloop.Room) error {
 			if err == nil {
 				answer.Ticket = string(p.Tickets[0])
 			}
+			g.errs = append(g.errs, err)
 			reply.Send(t, answer, err)
 		})
 	})
@@ -236,34 +239,39 @@ func TestAPlayerIsMatchedOnce(t *testing.T) {
 	}
 }
 
-// While a room opens for a player, a second request of the player waits for the same place.
+// While a room opens for a player, a second request of the player waits for the same place. Requests
+// for no player get a place each.
 func TestAPlayerGetsOneSeat(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := newGame(nil)
-		g.opens = make(chan struct{})
-		s, err := netloop.New(netloop.Config{Offline: true, Watchdog: -1}, g)
-		if err != nil {
-			t.Fatal(err)
-		}
-		places := make(chan match.Place, 2)
-		for range 2 {
-			go func() {
-				p, err := g.tables.Find(t.Context(), s, "ann", netloop.Reservation{})
-				if err != nil {
-					t.Error(err)
-				}
-				places <- p
-			}()
-		}
-		synctest.Wait()
-		close(g.opens)
-		if a, b := <-places, <-places; a.Room != b.Room || !slices.Equal(a.Tickets, b.Tickets) {
-			t.Errorf("one player has the places %v and %v", a, b)
-		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	for _, player := range []string{"ann", ""} {
+		synctest.Test(t, func(t *testing.T) { askTwice(t, player) })
+	}
+}
+
+func askTwice(t *testing.T, player string) {
+	g := newGame(nil)
+	g.opens = make(chan struct{})
+	s, err := netloop.New(netloop.Config{Offline: true, Watchdog: -1}, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	places := make(chan match.Place, 2)
+	for range 2 {
+		go func() {
+			p, err := g.tables.Find(t.Context(), s, player, netloop.Reservation{})
+			if err != nil {
+				t.Error(err)
+			}
+			places <- p
+		}()
+	}
+	synctest.Wait()
+	close(g.opens)
+	if a, b := <-places, <-places; a.Room != b.Room || slices.Equal(a.Tickets, b.Tickets) != (player != "") {
+		t.Errorf("player %q has the places %v and %v", player, a, b)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 // A reservation that no room accepts opens none.
@@ -284,17 +292,18 @@ func TestNoPlace(t *testing.T) {
 		change func(*match.Config[info])
 		seats  int
 		option netlooptest.Option
-		want   string
+		want   error
 	}{
-		"no room opens":  {func(c *match.Config[info]) { c.Spec.Name = "" }, 1, netlooptest.MaxRooms(9), "no room has a free seat"},
-		"too many rooms": {nil, 1, netlooptest.MaxRooms(1), netloop.ErrTooManyRooms.Error()},
-		"large party":    {nil, 5, netlooptest.MaxRooms(9), "full"},
+		"no room opens":  {func(c *match.Config[info]) { c.Spec.Name = "" }, 1, netlooptest.MaxRooms(9), match.ErrNoRoom},
+		"too many rooms": {nil, 1, netlooptest.MaxRooms(1), netloop.ErrTooManyRooms},
+		"large party":    {nil, 5, netlooptest.MaxRooms(9), &netloop.Refusal{Code: netloop.CodeFull, Text: "the room is full: 4 clients"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := netlooptest.New(t, newGame(c.change), c.option)
+			g := newGame(c.change)
+			w := netlooptest.New(t, g, c.option)
 			_, errs := ask(t, w, c.seats, join(w, "ann")...)
-			if errs[0] == nil || !strings.Contains(errs[0].Error(), c.want) && !strings.Contains(errs[0].Error(), "internal") {
-				t.Errorf("the error is %v, want %q", errs[0], c.want)
+			if errs[0] == nil || !errors.Is(g.errs[0], c.want) && !reflect.DeepEqual(g.errs[0], c.want) {
+				t.Errorf("the error is %v, want %v", g.errs[0], c.want)
 			}
 		})
 	}

@@ -108,6 +108,10 @@ func (q *Queue[P]) Add(t *netloop.Tick, p Party[P]) error {
 	if len(p.Players) == 0 || len(p.Players) > q.cfg.TeamSize {
 		return errPartyLarge
 	}
+	if len(q.of) == 0 { // No search runs, which would remove the parties that have left.
+		clear(q.waiting)
+		q.waiting = q.waiting[:0]
+	}
 	if len(q.waiting) >= q.cfg.MaxParties {
 		return ErrQueueFull
 	}

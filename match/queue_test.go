@@ -238,6 +238,71 @@ func TestTheQueueRefusesAndForgets(t *testing.T) {
 	if n := g.queue.Len(); n != 0 {
 		t.Errorf("%d players wait, after one of the party has left", n)
 	}
+	// Parties that have left take no places, whether a search has run since or not.
+	for i := range 10 {
+		w.Tick(func(tick *netloop.Tick) {
+			for id := range netloop.ClientID(5) {
+				if err := g.queue.Add(tick, match.Party[skill]{Players: []netloop.ClientID{id}}); err != nil {
+					t.Fatal(err)
+				}
+				if i%2 == 0 || id < 4 {
+					g.queue.Remove(id)
+				}
+			}
+		})
+		w.Step(1)
+		g.queue.Remove(4)
+	}
+	g = &queueing{cfg: match.QueueConfig[skill]{Teams: 16, TeamSize: 64}}
+	netlooptest.New(t, g).Tick(func(tick *netloop.Tick) {
+		for id := range netloop.ClientID(10_001) {
+			if err := g.queue.Add(tick, match.Party[skill]{Players: []netloop.ClientID{id}}); errors.Is(err, match.ErrQueueFull) != (id == 10_000) {
+				t.Fatalf("party %d: %v", id, err)
+			}
+		}
+	})
+}
+
+// A queue needs a shape of its matches, and Found.
+func TestAQueueNeedsAShape(t *testing.T) {
+	found := func(*netloop.Tick, match.Match[skill]) {}
+	for _, c := range []match.QueueConfig[skill]{
+		{TeamSize: 1, Found: found}, {Teams: 17, TeamSize: 1, Found: found}, {Teams: 1, Found: found}, {Teams: 1, TeamSize: 65, Found: found}, {Teams: 1, TeamSize: 1},
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("NewQueue accepts %d teams of %d", c.Teams, c.TeamSize)
+				}
+			}()
+			match.NewQueue(nil, c)
+		}()
+	}
+}
+
+// The expected wait begins with that of the first party, and takes a tenth of each later one.
+// Without functions all parties fit.
+func TestTheExpectedWait(t *testing.T) {
+	g := &queueing{cfg: match.QueueConfig[skill]{Teams: 2, TeamSize: 1}}
+	w := netlooptest.New(t, g)
+	w.Step(1)
+	id := netloop.ClientID(0)
+	add := func() {
+		w.Tick(func(tick *netloop.Tick) {
+			id++
+			if err := g.queue.Add(tick, match.Party[skill]{Players: []netloop.ClientID{id}}); err != nil {
+				t.Fatal(err)
+			}
+		})
+		w.Step(1)
+	}
+	for _, c := range []struct{ waited, want time.Duration }{{time.Second, 200 * time.Millisecond}, {2 * time.Second, 381 * time.Millisecond}} {
+		add()
+		w.Advance(c.waited - 100*time.Millisecond)
+		if add(); g.queue.Expected() != c.want {
+			t.Errorf("after a wait of %v the expected one is %v, want %v", c.waited, g.queue.Expected(), c.want)
+		}
+	}
 }
 
 // A queue of 10 000 parties is searched in slices: BenchmarkQueue measures a whole search in which

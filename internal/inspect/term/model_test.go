@@ -2,6 +2,7 @@ package term
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -161,8 +162,9 @@ func after(msgs ...tea.Msg) (m *model, did []string, quit bool) {
 var colors = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 
 // Every screen fits its terminal, is readable without colors, shows no control character of a
-// client's text, and equals its file in testdata.
+// client's text, and equals its file in testdata. The file styles has the colors of all screens.
 func TestScreens(t *testing.T) {
+	styled := map[string]string{}
 	full := overviewAt(13)
 	full.Overload, full.Ready = "refusing", "the server is overloaded"
 	full.Ladder = inspect.Ladder{Room: "red", Text: "Refusing for 4s: no newcomers. Cause: tick time 97 % of the period."}
@@ -206,7 +208,9 @@ func TestScreens(t *testing.T) {
 		"wider-overview": {append(live(), tea.WindowSizeMsg{Width: 210, Height: 30}), nil},
 	} {
 		m, _, _ := after(append(c.msgs, keys(c.keys...)...)...)
-		got := colors.ReplaceAllString(m.screen(), "")
+		screen := m.screen()
+		styled[name] = stylesOf(screen)
+		got := colors.ReplaceAllString(screen, "")
 		lines := strings.Split(got, "\n")
 		for i, line := range lines {
 			lines[i] = strings.TrimRight(line, " ")
@@ -222,6 +226,26 @@ func TestScreens(t *testing.T) {
 		}
 		golden.Check(t, "testdata/"+name+".txt", strings.Join(lines, "\n")+"\n")
 	}
+	var all strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(styled)) {
+		fmt.Fprintf(&all, "%s\n%s", name, styled[name])
+	}
+	golden.Check(t, "testdata/styles", all.String())
+}
+
+// stylesOf lists the texts of a screen by the parameters of their style, without the soft ones.
+func stylesOf(screen string) string {
+	texts := map[string][]string{}
+	for _, m := range regexp.MustCompile(`\x1b\[([0-9;]+)m(.*?)\x1b\[m`).FindAllStringSubmatch(screen, -1) {
+		if t := strings.TrimSpace(m[2]); t != "" && m[1] != styles[soft] {
+			texts[m[1]] = append(texts[m[1]], t)
+		}
+	}
+	var b strings.Builder
+	for _, s := range slices.Sorted(maps.Keys(texts)) {
+		fmt.Fprintf(&b, "  %-4s %s\n", s, strings.Join(texts[s], " | "))
+	}
+	return b.String()
 }
 
 // A slow tick has the color of its cause, beside the letter.
