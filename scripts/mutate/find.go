@@ -100,7 +100,7 @@ func findIn(file string, src []byte) ([]change, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &finder{file: file, src: src, set: set, seen: map[string]int{}}
+	f := &finder{file: file, src: src, set: set, seen: map[string]int{}, unread: map[ast.Node]bool{}}
 	ast.Inspect(tree, f.visit)
 	return f.found, nil
 }
@@ -111,6 +111,8 @@ type finder struct {
 	set   *token.FileSet
 	found []change
 	seen  map[string]int
+
+	unread map[ast.Node]bool // constants that a return has beside an error: no caller reads them
 }
 
 // swaps are operators that are mistaken for one another.
@@ -157,8 +159,11 @@ func (f *finder) visit(n ast.Node) bool {
 	case *ast.ReturnStmt:
 		if len(n.Results) == 0 {
 			f.remove(n)
+		} else if call, ok := n.Results[len(n.Results)-1].(*ast.CallExpr); ok && (called(call) == "Errorf" || called(call) == "New") {
+			f.skipBeside(n)
 		}
 	case *ast.IfStmt:
+		f.skipBesideChecked(n)
 		text := string(f.src[f.offset(n.Cond.Pos()):f.offset(n.Cond.End())])
 		f.replace(n.Cond.Pos(), n.Cond.End(), "false && ("+text+")")
 		f.replace(n.Cond.Pos(), n.Cond.End(), "true || ("+text+")")
@@ -167,15 +172,47 @@ func (f *finder) visit(n ast.Node) bool {
 			f.replace(n.Pos(), n.Pos()+1, "")
 		}
 	case *ast.Ident:
-		if with, ok := words[n.Name]; ok {
+		if with, ok := words[n.Name]; ok && !f.unread[n] {
 			f.replace(n.Pos(), n.End(), with)
 		}
 	case *ast.BasicLit:
-		if v, err := strconv.ParseInt(n.Value, 0, 64); n.Kind == token.INT && err == nil {
+		if v, err := strconv.ParseInt(n.Value, 0, 64); n.Kind == token.INT && err == nil && !f.unread[n] {
 			f.replace(n.Pos(), n.End(), strconv.FormatInt(v+1, 10))
 		}
 	}
 	return true
+}
+
+// skipBesideChecked skips the constants beside an error that an if statement has checked:
+//
+//	if err != nil {
+//		return 0, err
+func (f *finder) skipBesideChecked(n *ast.IfStmt) {
+	cond, ok := n.Cond.(*ast.BinaryExpr)
+	if !ok || cond.Op != token.NEQ {
+		return
+	}
+	checked, ok := cond.X.(*ast.Ident)
+	if right, isName := cond.Y.(*ast.Ident); !ok || !isName || right.Name != "nil" {
+		return
+	}
+	for _, s := range n.Body.List {
+		if r, ok := s.(*ast.ReturnStmt); ok && len(r.Results) > 0 {
+			if last, ok := r.Results[len(r.Results)-1].(*ast.Ident); ok && last.Name == checked.Name {
+				f.skipBeside(r)
+			}
+		}
+	}
+}
+
+// skipBeside skips the constants among the results of a return, except the last one.
+func (f *finder) skipBeside(n *ast.ReturnStmt) {
+	for _, e := range n.Results[:len(n.Results)-1] {
+		if u, ok := e.(*ast.UnaryExpr); ok {
+			e = u.X
+		}
+		f.unread[e] = true
+	}
 }
 
 // called returns the last name of the called function.

@@ -106,6 +106,37 @@ func TestThePackagesAreDrawnEvenly(t *testing.T) {
 	}
 }
 
+// TestConstantsBesideAnErrorAreNotChanged changes only the constants that a caller may read.
+func TestConstantsBesideAnErrorAreNotChanged(t *testing.T) {
+	found, err := findIn("p/f.go", []byte(`package p
+
+func f() (int, bool, error) {
+	if err := g(); err != nil {
+		return -1, true, err
+	}
+	if bad() {
+		return 2, false, errors.New("bad")
+	}
+	if err == nil {
+		return 3, true, err
+	}
+	return 4, false, nil
+}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range found {
+		if strings.HasPrefix(c.was, "return") {
+			got = append(got, c.is)
+		}
+	}
+	if want := []string{"return 4, true, err", "return 3, false, err", "return 5, false, nil", "return 4, true, nil"}; !slices.Equal(got, want) {
+		t.Errorf("changes: %q, want %q", got, want)
+	}
+}
+
 // TestKnownChangesHaveAReasonAndALine refuses an entry without a reason, and an entry of a deleted
 // line; entries of other folders are kept.
 func TestKnownChangesHaveAReasonAndALine(t *testing.T) {

@@ -1,6 +1,31 @@
 package history
 
-import "github.com/netloop/netloop/internal/netvar/state"
+import (
+	"bytes"
+
+	"github.com/netloop/netloop/internal/netvar/state"
+	"github.com/netloop/netloop/internal/recording"
+)
+
+// Made returns a recording of the same game with these ticks, in which no object is spawned.
+func (r *Recording) Made(all ...*recording.Tick) (*Recording, error) {
+	var ticks []keptTick
+	for _, t := range all {
+		record, err := recording.AppendTick(nil, t)
+		if err != nil {
+			return nil, err
+		}
+		ticks = append(ticks, keptTick{info: tickInfo{tick: t.Input.Tick, arrivals: countOf(t)}, record: record})
+	}
+	f, err := freeze(r.store.classes, nil, ticks)
+	if err != nil {
+		return nil, err
+	}
+	made := *r
+	made.cfg.File = bytes.NewReader(f.records.Bytes())
+	made.store, made.lanes, made.kept = f.store, f.lanes, true
+	return &made, nil
+}
 
 // Wait waits for the end of the replay.
 func (r *Recording) Wait() { <-r.done }

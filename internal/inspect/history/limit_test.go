@@ -6,9 +6,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/netloop/netloop/internal/codec"
 	"github.com/netloop/netloop/internal/netvar/packet"
 	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/wire"
@@ -92,5 +94,81 @@ func TestTheNewestFilesAreListed(t *testing.T) {
 	rows, more, err := NewRecordings(RecordingsConfig{Dir: dir}).Files()
 	if err != nil || more != 1 || len(rows) != 1000 || rows[0].Modified != 1000 || rows[999].Modified != 1 {
 		t.Errorf("%d files and %d more, %v", len(rows), more, err)
+	}
+}
+
+// An answer has the first 64 clients that were in the room during its ticks.
+func TestLanesAreThoseOfTheTicks(t *testing.T) {
+	l := newLanes()
+	add := func(id, from, to uint64) {
+		left := &lane{id: id, from: from}
+		left.to.Store(to)
+		l.add(left)
+	}
+	add(1, 1, 9)  // It left before.
+	add(2, 21, 0) // It joins later.
+	add(3, 20, 0)
+	add(4, 1, 10)
+	for id := range uint64(64) {
+		add(5+id, 1, 0)
+	}
+	a := timeline{TicksAnswer: TicksAnswer{Ticks: []uint64{10}}, end: 1, every: 1}
+	a.findLanes(l, 20)
+	if len(a.Lanes) != 64 || a.MoreLanes != 2 || a.Lanes[0].Client != 3 || a.Lanes[1].Client != 4 || a.Lanes[1].To != 10 || len(a.shown) != 64 || a.shown[4] != 1 {
+		t.Errorf("%d lanes and %d more, the first are %+v", len(a.Lanes), a.MoreLanes, a.Lanes[:2])
+	}
+}
+
+// Clients that have all left are counted, and their lanes end.
+func TestTheLastClientsLeave(t *testing.T) {
+	ann, bob := &lane{id: 1}, &lane{id: 2}
+	p := presence{ann, bob}
+	n := arrivals{}
+	p.compare(nil, 9, &n, nil)
+	if n != (arrivals{leaves: 2}) || ann.to.Load() != 9 || bob.to.Load() != 9 || len(p) != 0 {
+		t.Errorf("%+v, left at %d and %d", n, ann.to.Load(), bob.to.Load())
+	}
+}
+
+// Counts that are too large for the index are the largest that fit.
+func TestLargeCountsAreClipped(t *testing.T) {
+	for n, want := range map[uint64]uint16{0: 0, 65534: 65534, 65535: 65535, 65536: 65535} {
+		if got := clip(n); got != want {
+			t.Errorf("%d is counted as %d", n, got)
+		}
+	}
+}
+
+// An object with a new owner has changed in field 0.
+func TestANewOwnerIsAChange(t *testing.T) {
+	_, table := worldOf(t)
+	c := table.Classes()[0]
+	object := func(owner uint64) *Object {
+		o := &Object{ID: state.MakeID(1, 1), Class: c, Values: codec.Values{Words: make([]uint64, c.Words()), Blobs: make([][]byte, c.Plan().Blobs())}}
+		o.Values.Words[c.Words()-1] = owner
+		return o
+	}
+	if got := object(1).changedFrom(object(2)); !slices.Equal(got, []int{0}) {
+		t.Errorf("fields %v", got)
+	}
+	if got := object(1).changedFrom(object(1)); got != nil {
+		t.Errorf("fields %v of an equal object", got)
+	}
+}
+
+// An answer takes rows up to its bounds, and none after one that did not fit.
+func TestABudgetEndsWithTheFirstMisfit(t *testing.T) {
+	b := budget{rows: 3, bytes: 10}
+	for i, c := range []struct {
+		size int
+		fits bool
+	}{{4, true}, {6, true}, {1, false}, {0, false}} {
+		if b.take(c.size) != c.fits {
+			t.Errorf("row %d of %d bytes: %v", i, c.size, !c.fits)
+		}
+	}
+	b = budget{rows: 1, bytes: 10}
+	if !b.take(10) || b.take(0) {
+		t.Error("the rows are not bounded")
 	}
 }

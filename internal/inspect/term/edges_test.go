@@ -49,6 +49,9 @@ func TestSpaceReleasesTheSelectedTick(t *testing.T) {
 	if m, _, _ := after(append(live(), keys("2", "left", "3", " ", " ")...)...); m.tick == nil {
 		t.Error("a space in another view releases the tick")
 	}
+	if m, _, _ := after(append(append(live(), keys("2", "enter")...), ticksFrom(1095, 5))...); m.shownTick().Tick != 1094 {
+		t.Errorf("tick %d is open, want the newest one when it was opened", m.shownTick().Tick)
+	}
 }
 
 // A note is shown for some overviews. A restart of the server closes an open tick.
@@ -136,7 +139,9 @@ func TestTablesMarkBadFigures(t *testing.T) {
 func TestNumbersAtTheBoundsOfUnits(t *testing.T) {
 	for want, got := range map[string]string{
 		"999 ns": span3(999), "1.00 µs": span3(1000), "999 µs": span3(999_499), "1.00 ms": span3(999_500), "999 ms": span3(999_499_999), "1.0 s": span3(999_500_000),
-		"9.99": digits(9.994), "10.0": digits(9.996), "99.9": digits(99.94), "100": digits(99.96), "9.9 %": percent(0.099), "10 %": percent(0.0996),
+		"9.99": digits(9.994), "10.0": digits(9.996), "99.9": digits(99.94), "100": digits(99.96), "9.9 %": percent(0.099), "10 %": percent(0.0995),
+		"10.0 kB": size(9995), "1.00 MB ": size(999.5e3) + " ", "1.00 GB ": size(999.5e6) + " ", "100 B": size(100), "99.9 B": digits(99.949) + " B", "100 MB": size(99.95e6),
+		"9.99 ms": ms(9_994*time.Microsecond) + " ms", "10.0 ms": ms(9_995*time.Microsecond) + " ms", "999.4": ms(999_400 * time.Microsecond), "1000": ms(999_500 * time.Microsecond),
 		"1.00 kB": size(1000), "999 kB": size(999.4e3), "1.00 MB": size(999.6e3), "999 MB": size(999.4e6), "1.00 GB": size(999.6e6), "999": rate(999), "1 000": rate(1000), "0": rate(0),
 		"42": senderText(slowtick.Record{Facts: slowtick.Facts{Sender: slowtick.Sender{Client: 42}}}), "–": senderText(slowtick.Record{}),
 		"10 s": age(10 * time.Second), "1 min 0 s": age(time.Minute), "1 h 0 min": age(time.Hour), "1 d 0 h": age(24 * time.Hour),
@@ -216,5 +221,202 @@ func TestAServerIsChecked(t *testing.T) {
 		if err := Check(t.Context(), s, "lobby"); fmt.Sprint(err) != want {
 			t.Errorf("%v, want %s", err, want)
 		}
+	}
+}
+
+// Some keys undo others.
+func TestKeysThatUndoOthers(t *testing.T) {
+	for long, short := range map[string]string{
+		"2 j enter esc": "2 j", "3 j enter esc": "3 j", "/ w enter esc": "", "/ w esc": "", "3 j pgdown": "3 j j j", "3 j pgdown pgup": "3 j", "r r": "", "right left": "",
+		"2 left left right": "2 left", "2 left esc": "2", "2 j enter j k": "2 j enter", "2 j enter k": "2 j enter", "3 j enter j k": "3 j enter",
+		"3 j x n": "3 j", "3 j x esc": "3 j", "3 j x q": "3 j", "tab tab tab": "", "1": "", "2 / s esc": "2", "2 j enter / esc": "2 j", "2 j j up": "2 j", "j k k": "j", "3 z": "3",
+	} {
+		a, _, _ := after(append(live(), keys(strings.Fields(long)...)...)...)
+		b, _, _ := after(append(live(), keys(strings.Fields(short)...)...)...)
+		if x, y := a.screen(), b.screen(); x != y {
+			t.Errorf("%q leads to\n%s\nand %q to\n%s", long, x, short, y)
+		}
+	}
+}
+
+// The slowest ticks are asked for at the begin, and every five seconds while ticks are shown.
+func TestTheSlowestTicksAreAskedForAgain(t *testing.T) {
+	for shown, want := range map[string]int{"1": 0, "2": 3} {
+		msgs := append(live(), keys(shown)...)
+		for second := range 14 {
+			msgs = append(msgs, overviewAt(20+second))
+		}
+		if _, did, _ := after(msgs...); len(did) != want {
+			t.Errorf("in view %s: %q", shown, did)
+		}
+	}
+	r := &recorded{}
+	if newModel("a", r).Init()(); fmt.Sprint(r.all) != `[worst "a"]` {
+		t.Errorf("at the begin: %q", r.all)
+	}
+}
+
+// Another room begins without the data of the room before.
+func TestAnotherRoomBeginsEmpty(t *testing.T) {
+	more := clientsAt(13)
+	more.More = 5
+	m, _, _ := after(append(append(append(live(), more), keys("2", "j", "enter", "3", " ", "j", "enter", "1", "j", "j")...))...)
+	if !m.held[ticksView] || !m.held[clientsView] || m.tick == nil || m.more != 5 {
+		t.Fatal("the room before has no data")
+	}
+	m.Update(keys("enter")[0])
+	if m.view != ticksView || m.open || m.held != [numViews]bool{} || m.ticks != nil || m.tick != nil || m.slowest != nil || m.allClients != nil || m.more != 0 {
+		t.Errorf("%+v", m)
+	}
+	// So does another server.
+	m, _, _ = after(append(append(live(), more), keys("2", "j", "enter", "3", " ")...)...)
+	restarted := overviewAt(13)
+	restarted.Instance = "b"
+	m.take(restarted)
+	if m.open || m.held != [numViews]bool{} || m.ticks != nil || m.tick != nil || m.slowest != nil || m.allClients != nil || m.collect != "–" {
+		t.Errorf("%+v", m)
+	}
+}
+
+// A held overview keeps its figures.
+func TestAHeldOverviewKeepsItsFigures(t *testing.T) {
+	m, _, _ := after(append(append(live(), keys(" ")...), overviewAt(20), valuesAt(20), roomsOf("x"))...)
+	if m.overview.Time.Unix() != 1.8e9+12 || len(m.allRooms) != 2 || m.traffic.at != 12*time.Second {
+		t.Errorf("overview of %v, %d rooms, traffic of %v", m.overview.Time, len(m.allRooms), m.traffic.at)
+	}
+}
+
+// Traffic is the difference of two counts, none after the first one, and none if a count falls.
+func TestTrafficIsADifference(t *testing.T) {
+	var f traffic
+	for i, c := range []struct {
+		second         int
+		sent, received float64
+	}{{1, 0, 0}, {3, 90e3, 12e3}, {2, 0, 0}, {2, 0, 0}} {
+		at := time.Duration(1+2*min(i, 2)) * time.Second // The last count is of the same time.
+		if f.take(valuesAt(c.second).values, at); f.sent != c.sent || f.received != c.received || f.clients != 3 || f.lost != 1 {
+			t.Errorf("count %d: %+v", i, f)
+		}
+	}
+}
+
+// Charts have the last 300 values.
+func TestChartsAreBounded(t *testing.T) {
+	var all trends
+	var one clientTrends
+	for n := range 301 {
+		all.add(&inspect.Overview{Windows: overviewAt(n).Windows}, &traffic{clients: float64(n), sent: float64(2 * n)})
+		one.add(&clientRow{Client: inspect.Client{RTT: time.Duration(n)}, sent: float64(n), snapshots: float64(n), deferred: float64(n)})
+	}
+	for _, values := range [][]float64{all.tick, all.late, all.clients, all.sent, one.rtt, one.sent, one.snapshots, one.deferred} {
+		if len(values) != 300 {
+			t.Errorf("%d values", len(values))
+		}
+	}
+	if all.clients[0] != 1 || all.sent[299] != 600 || one.rtt[0] != 1 || one.deferred[299] != 300 {
+		t.Error("they are not the last ones")
+	}
+}
+
+// Each column of a table has an order of its own.
+func TestColumnsHaveAnOrder(t *testing.T) {
+	inOrder(t, roomTable().columns, directory.Row{}, directory.Row{Name: "a", Kind: "a", State: "a", Clients: 1, Max: 1, Rate: 1, TickP99: 1, LateP99: 1, Overruns: 1, Age: 1})
+	inOrder(t, slowTable().columns, slowtick.Record{}, slowtick.Record{Tick: 1, Duration: 1, Lateness: 1, Cause: "a", Blame: slowtick.System{Name: "a"}, Facts: slowtick.Facts{Sender: slowtick.Sender{Client: 1}}})
+	inOrder(t, clientTable().columns, clientRow{}, clientRow{Client: inspect.Client{Client: 1, Subject: "a", Addr: "a", Transport: "a", State: "a", RTT: 1, InFlight: 1, Silent: 1, InputMargin: 1, Age: 1}, sent: 1, snapshots: 1, deferred: 1, missed: 1})
+}
+
+func inOrder[T any](t *testing.T, columns []column[T], less, more T) {
+	for _, c := range columns {
+		if c.order(less, more) >= 0 || c.order(more, less) <= 0 || c.order(less, less) != 0 {
+			t.Errorf("%s has no order", c.title)
+		}
+	}
+}
+
+// A client without inputs has no figures about them.
+func TestClientsWithoutInputs(t *testing.T) {
+	for want, c := range map[string]inspect.Client{"– –": {}, "0 –": {InputsMissed: 1}, "0 12.0": {Inputs: 1, InputsMissed: 1, InputMargin: 12 * milli}} {
+		if got := missed(clientRow{Client: c}) + " " + margin(clientRow{Client: c}); got != want {
+			t.Errorf("%+v: %s, want %s", c, got, want)
+		}
+	}
+}
+
+// Bars and charts fill eighths of a cell, and show any value above 0.
+func TestBarsFillEighths(t *testing.T) {
+	for _, c := range []struct {
+		share float64
+		width int
+		want  string
+	}{{0, 4, ""}, {-1, 4, ""}, {0.001, 4, "▏"}, {0.5, 3, "█▌"}, {1, 4, "████"}, {2, 4, "████"}, {0.25, 1, "▎"}} {
+		if got := bar(c.share, c.width); got != c.want {
+			t.Errorf("%v of %d cells: %q, want %q", c.share, c.width, got, c.want)
+		}
+	}
+	for _, c := range []struct {
+		value, top float64
+		row, rows  int
+		want       rune
+	}{{0, 8, 0, 1, ' '}, {0.01, 8, 0, 1, '▁'}, {8, 8, 0, 1, '█'}, {9, 8, 0, 1, '█'}, {1, 0, 0, 1, ' '}, {4, 8, 0, 2, '█'}, {4, 8, 1, 2, ' '}, {5, 8, 1, 2, '▂'}, {-1, 8, 0, 1, ' '}} {
+		if got := cell(c.value, c.top, c.row, c.rows); got != c.want {
+			t.Errorf("%v of %v in row %d of %d: %q, want %q", c.value, c.top, c.row, c.rows, got, c.want)
+		}
+	}
+}
+
+// Lines are cut, padded and joined to the width.
+func TestLinesFitTheirWidth(t *testing.T) {
+	plainText := func(l line) (all string) {
+		for _, s := range l {
+			all += s.text
+		}
+		return all
+	}
+	if l := chart("x", "1", accent, make([]float64, 99), 40, 1)[0]; l.width() != 39 {
+		t.Errorf("a chart of 40 columns has %d", l.width())
+	}
+	for want, l := range map[string]line{
+		"ab  x": apart(text(plain, "ab"), text(plain, "x"), 5), "a… x": apart(text(plain, "abcd"), text(plain, "x"), 4), " xyz": apart(text(plain, "ab"), text(plain, "xyz"), 3),
+		"abc": text(plain, "abc").fit(3), "a…": text(plain, "abc").and(soft, "d").fit(2), "abc ": text(plain, "abc").fit(4),
+		"ab1": beside([]line{text(plain, "ab")}, []line{text(plain, "1")}, 2)[0], "  2": beside(nil, []line{text(plain, "2")}, 2)[0], "a ": beside([]line{text(plain, "a")}, nil, 2)[0],
+		left("a", 3): text(plain, "a  "), right("a", 3): text(plain, "  a"), cut("日本", 3): text(plain, "日…"),
+	} {
+		if got := plainText(l); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	for width, want := range map[int]int{5: 1, 4: 2, 1: 2} {
+		if got := wrap(plain, "ab cd", width); len(got) != want || plainText(got[len(got)-1]) != []string{"", "ab cd", "cd"}[want] {
+			t.Errorf("within %d columns: %q", width, got)
+		}
+	}
+}
+
+// Columns are left out on narrow screens, in the order of their ranks.
+func TestNarrowTablesLeaveOutColumns(t *testing.T) {
+	rooms, slow := roomTable(), slowTable()
+	for width, want := range map[int][2]int{87: {9, 6}, 86: {8, 6}, 57: {6, 6}, 53: {5, 5}, 40: {4, 4}, 17: {1, 2}, 1: {0, 0}} {
+		if a, b := rooms.visible(width), slow.visible(width); len(a) != want[0] || len(b) != want[1] {
+			t.Errorf("of %d columns %d and %d are visible: %v, %v", width, len(a), len(b), a, b)
+		}
+	}
+}
+
+// Failed requests are told once.
+func TestFailedRequests(t *testing.T) {
+	f := &feed{server: answers{"ticks/slow": "no JSON"}}
+	if got := f.worst(t.Context(), ""); got != nil {
+		t.Errorf("%v", got)
+	}
+	if got := f.kick(t.Context(), "", 3); got != (note{"there is no page api/clients/kick", true}) {
+		t.Errorf("%v", got)
+	}
+	if v := (newModel("", nil)).View(); !v.AltScreen || v.WindowTitle == "" {
+		t.Errorf("%+v", v)
+	}
+	o := overviewAt(1)
+	o.Ready = "it is full"
+	if m, _, _ := after(o); !strings.HasSuffix(m.summary(), ", refuses clients: it is full") {
+		t.Error(m.summary())
 	}
 }

@@ -124,7 +124,7 @@ func live() []tea.Msg {
 
 // keys makes key messages of letters, and of the names of other keys.
 func keys(names ...string) (all []tea.Msg) {
-	codes := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft, "right": tea.KeyRight, "backspace": tea.KeyBackspace, "tab": tea.KeyTab, "pgdown": tea.KeyPgDown}
+	codes := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft, "right": tea.KeyRight, "backspace": tea.KeyBackspace, "tab": tea.KeyTab, "pgdown": tea.KeyPgDown, "pgup": tea.KeyPgUp}
 	for _, name := range names {
 		k := tea.KeyPressMsg{Code: codes[name]}
 		switch {
@@ -171,6 +171,12 @@ func TestScreens(t *testing.T) {
 	full.Windows = slices.Clone(full.Windows)
 	full.Windows[0].Tick.P99, full.Windows[1].Tick.P99 = 40*milli, 30*milli
 	least := tea.WindowSizeMsg{Width: leastWidth, Height: leastHeight}
+	warm := overviewAt(13)
+	warm.Rooms, warm.Note, warm.Windows = 1, "draining", slices.Clone(warm.Windows)
+	warm.Windows[0].Tick.P99, warm.Windows[1].Tick.P99 = 10*milli, 10*milli
+	idle := clientsEvent{13 * time.Second, inspect.Clients{Tick: 780, Clients: []inspect.Client{{Client: 9, State: "connected"}}, More: 5}}
+	odd := ticksFrom(1095, 3)
+	odd.Ticks[2].Cause, odd.Ticks[2].Dropped, odd.Ticks[2].Queues[1], odd.Ticks[2].Queues[3] = "odd", 3, 4, 5
 	restarted := overviewAt(14)
 	restarted.Instance = "b"
 	for name, c := range map[string]struct {
@@ -180,6 +186,15 @@ func TestScreens(t *testing.T) {
 		"connecting":     {nil, nil},
 		"overview":       {live(), nil},
 		"overview-bad":   {append(live(), full), nil},
+		"overview-warm":  {append(live(), valuesEvent{}, warm), nil},
+		"overview-empty": {append(live(), roomsEvent{}), []string{"j", "enter"}},
+		"ticks-none":     {[]tea.Msg{link{"live", true}, overviewAt(1)}, []string{"2", "left", "enter"}},
+		"ticks-even":     {[]tea.Msg{link{"live", true}, overviewAt(1), ticksFrom(1, 19)}, []string{"2"}},
+		"overview-rooms": {append(live(), roomsOf(strings.Split("abcdefghijklmnopqrstuvwxyz", "")...)), []string{"pgdown", "pgdown", "pgdown"}},
+		"ticks-odd":      {append(live(), odd), []string{"2"}},
+		"client-idle":    {append(live(), idle), []string{"3", "j", "enter"}},
+		"clients-more":   {append(live(), idle), []string{"3", "j", "x"}},
+		"note-wrong":     {append(live(), note{"it failed", true}), nil},
 		"overview-room":  {live(), []string{"j", "j"}},
 		"restarted":      {append(live(), restarted), []string{"2"}},
 		"offline":        {append(live(), link{text: "the server does not answer: trying again"}), nil},
