@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"go/parser"
 	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -164,8 +166,8 @@ func TestKnownChangesHaveAReasonAndALine(t *testing.T) {
 	}
 }
 
-// TestTheChangesOfTheRepositoryAreFound finds changes in every tried folder, and no entry of
-// known.txt for a deleted line.
+// TestTheChangesOfTheRepositoryAreFound finds changes in every tried folder, no entry of known.txt
+// for a deleted line, and the test of docs for every package with a limit.
 func TestTheChangesOfTheRepositoryAreFound(t *testing.T) {
 	t.Chdir("../..")
 	dirs, err := folders(packages)
@@ -191,5 +193,14 @@ func TestTheChangesOfTheRepositoryAreFound(t *testing.T) {
 	}
 	if _, err := readKnown("scripts/mutate/known.txt", all); err != nil {
 		t.Error(err)
+	}
+	rows, err := os.ReadFile("docs/limits_rows_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^\t"(.*)": {`).FindAllSubmatch(rows, -1) {
+		if dir := cmp.Or(string(m[1]), "."); !slices.Contains(users[dir], "docs") {
+			t.Errorf("the test of docs reads the limits of %s, which bundle.go does not say", dir)
+		}
 	}
 }

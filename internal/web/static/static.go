@@ -45,7 +45,9 @@ var Kinds = map[string]string{
 }
 
 // Read reads all files of a folder, keyed by URL path. Names that begin with a dot are left out.
-func Read(from fs.FS) (map[string]*File, error) {
+func Read(from fs.FS) (map[string]*File, error) { return read(from, MaxFiles, MaxFileBytes) }
+
+func read(from fs.FS, most, mostBytes int) (map[string]*File, error) {
 	files, total := make(map[string]*File), 0
 	zip, _ := gzip.NewWriterLevel(io.Discard, gzip.BestCompression) // The level is valid.
 	err := fs.WalkDir(from, ".", func(name string, d fs.DirEntry, err error) error {
@@ -64,7 +66,7 @@ func Read(from fs.FS) (map[string]*File, error) {
 		if err != nil {
 			return err
 		}
-		if total += len(b); len(files) >= MaxFiles || total > MaxFileBytes {
+		if total += len(b); len(files) >= most || total > mostBytes {
 			return fmt.Errorf("the pages have more than %d files or %d MiB", MaxFiles, MaxFileBytes>>20)
 		}
 		files["/"+name] = newFile(name, b, zip)
