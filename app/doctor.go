@@ -72,7 +72,7 @@ func (p *program) tellFindings(all []finding) error {
 func (c *configuration) examine(ctx context.Context, environ []string) []finding {
 	now := time.Now()
 	return []finding{
-		examineBuffers(),
+		examineBuffers(udpBuffers(wantBuffer)),
 		examineProcessors(runtime.GOMAXPROCS(0), runtime.NumCPU(), cpuLimit(os.DirFS("/"))),
 		c.examineFiles(connlimit.Files()),
 		examineClock(clockSynchronised()),
@@ -88,9 +88,8 @@ func (c *configuration) examine(ctx context.Context, environ []string) []finding
 // one socket.
 const wantBuffer = 7 << 20
 
-func examineBuffers() finding {
+func examineBuffers(receive, send int, err error) finding {
 	f := finding{about: "UDP buffers"}
-	receive, send, err := udpBuffers(wantBuffer)
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
 		f.is = "unknown on this system"

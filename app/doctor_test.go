@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -85,6 +86,14 @@ func TestTheDoctorKnowsFigures(t *testing.T) {
 		{paged.examineFiles(wantFiles, nil), "at most 256", "ulimit -n 637"},
 		{paged.examineFiles(637, nil), "at most 637", ""},
 		{few.examineFiles(0, errors.ErrUnsupported), "unknown", ""},
+		{examineBuffers(7<<20, 7<<20, nil), "7168 KiB to receive, 7168 KiB to send", ""},
+		{examineBuffers(7<<20, 7<<20-1, nil), "7167 KiB to send", "sysctl -w"},
+		{examineBuffers(208<<10, 7<<20, nil), "208 KiB to receive", "sysctl -w"},
+		{examineBuffers(0, 0, errors.ErrUnsupported), "unknown", ""},
+		{examineBuffers(0, 0, errors.New("no socket")), "no socket", "let this user open UDP sockets"},
+		{finding{is: "free"}.port("a:1", nil), "free", ""},
+		{finding{}.port("a:1", syscall.EADDRINUSE), "a:1 is in use", "stop the process"},
+		{finding{}.port("a:1", errors.New("no such address")), "no such address", "use an address of this machine"},
 		{examineClock(true, nil), "synchronised", ""},
 		{examineClock(false, nil), "not synchronised", "timedatectl"},
 		{examineClock(false, errors.ErrUnsupported), "unknown", ""},
@@ -92,6 +101,30 @@ func TestTheDoctorKnowsFigures(t *testing.T) {
 		if !strings.Contains(c.finding.is, c.is) || (c.finding.remedy == "") != (c.remedy == "") || !strings.Contains(c.finding.remedy, c.remedy) {
 			t.Errorf("%+v, want %q and %q", c.finding, c.is, c.remedy)
 		}
+	}
+}
+
+// Files with secrets are well if no other user of this machine may read them.
+func TestTheDoctorLooksAtSecrets(t *testing.T) {
+	secret, tokens := write(t, "secret", strings.Repeat("x", 32)), write(t, "tokens", "read "+strings.Repeat("x", 32))
+	_, keys := keygen(t)
+	c := &configuration{options: &options{SecretFile: secret, Admin: "127.0.0.1:0", AdminTokens: tokens, Auth: authToken, AuthAudience: "here", AuthKeys: keys + ".pub"}}
+	for _, exposed := range []bool{false, true} {
+		if exposed {
+			for _, path := range []string{secret, tokens} {
+				if err := os.Chmod(path, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for path, f := range map[string]finding{secret: c.examineSecret(nil), tokens: c.examineAdmin(t.Context())} {
+			if strings.HasPrefix(f.remedy, "chmod 600 "+path) != exposed || (f.remedy != "") != exposed {
+				t.Errorf("exposed %v: %+v", exposed, f)
+			}
+		}
+	}
+	if f := c.examinePlayers(); !strings.HasPrefix(f.is, `with tokens for "here", signed with `) || f.remedy != "" {
+		t.Errorf("%+v", f)
 	}
 }
 
