@@ -1,6 +1,9 @@
 package files
 
 import (
+	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,8 +58,8 @@ func TestPrune(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	other := filepath.Join(s.dir, "notes")
-	for _, name := range []string{s.name("old"), other} {
+	other, left := filepath.Join(s.dir, "notes"), filepath.Join(s.dir, ".new-1") // by a killed process
+	for _, name := range []string{s.name("old"), other, left} {
 		if err := os.WriteFile(name, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -64,8 +67,17 @@ func TestPrune(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n, err := s.Prune(t.Context(), time.Hour); n != 1 || err != nil {
-		t.Errorf("%d records are deleted, want 1: %v", n, err)
+	kept := s.name("kept") // A folder with a file cannot be deleted.
+	if err := errors.Join(os.MkdirAll(filepath.Join(kept, "x"), 0o700), os.Chtimes(kept, time.Time{}, time.Now().Add(-2*time.Hour))); err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if n, err := s.Prune(ended, time.Hour); n != 0 || !errors.Is(err, context.Canceled) {
+		t.Errorf("%d records are deleted after the end of the context: %v", n, err)
+	}
+	if n, err := s.Prune(t.Context(), time.Hour); n != 2 || err != nil {
+		t.Errorf("%d files are deleted, want 2: %v", n, err)
 	}
 	if b, err := s.Load(t.Context(), "new", 1); string(b) != "x" || err != nil {
 		t.Errorf("the new record is %q: %v", b, err)
@@ -142,6 +154,60 @@ func write(t *testing.T, dir string) {
 		}
 		if _, err := os.Stdout.WriteString(strconv.Itoa(n) + "\n"); err != nil {
 			return
+		}
+	}
+}
+
+// A folder that cannot be used is an error of the call, not of a later one.
+func TestAFolderThatCannotBeUsed(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, filepath.Join(dir, "store"))
+	if err := os.Mkdir(s.name("folder"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Save(t.Context(), "folder", 1, nil); err == nil || !strings.Contains(err.Error(), "is a directory") {
+		t.Errorf("Save over a folder: %v", err)
+	}
+	if err := os.RemoveAll(s.dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Prune(t.Context(), 0); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Prune: %v", err)
+	}
+	if err := s.write(s.name("a"), 1, nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("write: %v", err)
+	}
+	if err := syncDir(s.dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("syncDir: %v", err)
+	}
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(file); err == nil {
+		t.Error("a file is opened as a folder")
+	}
+}
+
+// A call waits for other goroutines and processes until its context ends, and leaves nothing locked.
+func TestWaitingEndsWithTheContext(t *testing.T) {
+	dir := t.TempDir()
+	a, b := open(t, dir), open(t, dir) // as two processes
+	unlock, err := a.lock(t.Context(), "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range map[string]*Store{"a goroutine": a, "a process": b} {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		if err := s.Save(ctx, "k", 1, nil); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("behind %s: %v", name, err)
+		}
+		cancel()
+	}
+	unlock()
+	for _, s := range []*Store{a, b} {
+		if err := s.Save(t.Context(), "k", 1, nil); err != nil {
+			t.Error(err)
 		}
 	}
 }
