@@ -28,6 +28,9 @@ func TestFactsExplainTheLevel(t *testing.T) {
 		if got := l.Facts().String(); !strings.Contains(got, step.want) {
 			t.Errorf("%d: %s\nwant %s", i, got, step.want)
 		}
+		if i == 0 && l.Facts().Next != 0 {
+			t.Errorf("a step down in %v, while the room is overloaded", l.Facts().Next)
+		}
 	}
 	if f := New(even).Facts(); f.String() != "Normal: no work is reduced." || f.Next != 0 {
 		t.Errorf("a new monitor: %+v", f)

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"errors"
 	"math/big"
 	"math/bits"
@@ -69,7 +70,7 @@ func TestBitsRoundTrip(t *testing.T) {
 				got = r.Take(64)
 			default:
 				b := r.TakeBytes(nil, 10)
-				if len(b) != 10 || b[9] != 9 {
+				if !bytes.Equal(b, []byte{byte(it.v), 1, 2, 3, 4, 5, 6, 7, 8, 9}) {
 					t.Fatalf("bytes %x", b)
 				}
 				got = uint64(b[0])

@@ -42,24 +42,50 @@ func TestFirstErrorSticks(t *testing.T) {
 	}
 }
 
+// A read that fails returns zero, too.
 func TestReaderRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		in   []byte
-		read func(*Reader)
+		read func(*Reader) int
 		want error
 	}{
-		"end":              {nil, func(r *Reader) { r.Byte() }, ErrShort},
-		"open varint":      {[]byte{0x80}, func(r *Reader) { r.Uvarint() }, ErrShort},
-		"long varint":      {[]byte{255, 255, 255, 255, 255, 255, 255, 255, 255, 2}, func(r *Reader) { r.Uvarint() }, ErrOverflow},
-		"trailing":         {[]byte{1}, func(*Reader) {}, ErrTrailing},
-		"negative":         {[]byte{1}, func(r *Reader) { r.Bytes(-1) }, ErrShort},
-		"over limit":       {[]byte{3, 0, 0, 0}, func(r *Reader) { r.Block(2) }, ErrLimit},
-		"count over bytes": {[]byte{3, 0, 0, 0}, func(r *Reader) { r.Count(9, 2) }, ErrShort},
+		"end":              {nil, func(r *Reader) int { return int(r.Byte()) }, ErrShort},
+		"open varint":      {[]byte{0x81}, func(r *Reader) int { return int(r.Uvarint()) }, ErrShort},
+		"long varint":      {[]byte{255, 255, 255, 255, 255, 255, 255, 255, 255, 2}, func(r *Reader) int { return int(r.Uvarint()) }, ErrOverflow},
+		"three bytes":      {[]byte{1, 1, 1}, func(r *Reader) int { return int(r.Uint32()) }, ErrShort},
+		"seven bytes":      {[]byte{1, 1, 1, 1, 1, 1, 1}, func(r *Reader) int { return int(r.Uint64()) }, ErrShort},
+		"trailing":         {[]byte{1}, func(*Reader) int { return 0 }, ErrTrailing},
+		"negative":         {[]byte{1}, func(r *Reader) int { return len(r.Bytes(-1)) }, ErrShort},
+		"over limit":       {[]byte{3, 0, 0, 0}, func(r *Reader) int { return len(r.Block(2)) }, ErrLimit},
+		"count over limit": {[]byte{3, 0, 0, 0}, func(r *Reader) int { return r.Count(2, 1) }, ErrLimit},
+		"count over bytes": {[]byte{3, 0, 0, 0}, func(r *Reader) int { return r.Count(9, 2) }, ErrShort},
+		"no count":         {nil, func(r *Reader) int { return r.Count(9, 2) }, ErrShort},
 	} {
 		r := NewReader(c.in)
-		c.read(&r)
-		if err := r.Done(); !errors.Is(err, c.want) {
-			t.Errorf("%s: %v, want %v", name, err, c.want)
+		n := c.read(&r)
+		if err := r.Done(); !errors.Is(err, c.want) || n != 0 {
+			t.Errorf("%s: %d, %v, want %v", name, n, err, c.want)
+		}
+	}
+	for name, c := range map[string]struct {
+		in   []byte
+		read func(*BitReader) uint64
+		want error
+	}{
+		"bits":                 {[]byte{0xff}, func(r *BitReader) uint64 { return r.Take(9) }, ErrShort},
+		"a long number":        {[]byte{0xff}, func(r *BitReader) uint64 { return r.Take(57) &^ 0xff }, ErrShort},
+		"no length":            {[]byte{0}, func(r *BitReader) uint64 { return r.Len() }, ErrShort},
+		"half a length":        {[]byte{0x40}, func(r *BitReader) uint64 { return r.Len() }, ErrShort},
+		"no end of a length":   {make([]byte, 8), func(r *BitReader) uint64 { return r.Len() }, ErrShort},
+		"a quotient":           {[]byte{0xfb}, func(r *BitReader) uint64 { return r.Rice(6) }, ErrShort},
+		"no quotient":          {nil, func(r *BitReader) uint64 { return r.Rice(0) }, ErrShort},
+		"a code of a quotient": {[]byte{7}, func(r *BitReader) uint64 { return r.Rice(0) }, ErrShort},
+		"bytes":                {[]byte{1, 2}, func(r *BitReader) uint64 { return uint64(len(r.TakeBytes(nil, 3))) }, ErrShort},
+		"negative":             {[]byte{1, 2}, func(r *BitReader) uint64 { return uint64(len(r.TakeBytes(nil, -1))) }, ErrShort},
+	} {
+		r := NewBitReader(c.in, 0)
+		if n := c.read(&r); !errors.Is(r.Err(), c.want) || n != 0 || r.Left() != 0 {
+			t.Errorf("%s: %d, %v, want %v", name, n, r.Err(), c.want)
 		}
 	}
 }
