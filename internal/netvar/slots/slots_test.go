@@ -1,6 +1,8 @@
 package slots
 
 import (
+	"encoding/binary"
+	"hash/fnv"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -263,5 +265,39 @@ func TestAWorldIsFullWhenNoSlotIsLeft(t *testing.T) {
 		if got := s.Full(); got != c.want {
 			t.Errorf("of %d slots %d are free: full is %v", c.made, c.free, got)
 		}
+	}
+}
+
+// The ids of a seed never change: the replay of an older recording needs the same ones.
+func TestTheIdsOfASeedAreFixed(t *testing.T) {
+	digest := func(fill func(add func(uint64))) uint64 {
+		h := fnv.New64a()
+		fill(func(v uint64) { _, _ = h.Write(binary.LittleEndian.AppendUint64(nil, v)) })
+		return h.Sum64()
+	}
+	for _, c := range []struct {
+		veiled, spaces bool
+		want           uint64
+	}{{false, false, 0x1746ea183d905005}, {false, true, 0x639dc525b3a6de5}, {true, false, 0xc1ff333a86596666}, {true, true, 0xa36aee104a748228}} {
+		if got := digest(func(add func(uint64)) {
+			s := newSlots(9)
+			for i := range 3000 {
+				id := s.Give(c.veiled, c.spaces)
+				if add(uint64(id)); i%3 == 0 {
+					s.Release(id.Slot())
+				}
+			}
+		}); got != c.want {
+			t.Errorf("veiled %v, spaces %v: the digest of the ids is %#x, want %#x", c.veiled, c.spaces, got, c.want)
+		}
+	}
+	const want = 0x48141b5cb7d838d3
+	if got := digest(func(add func(uint64)) {
+		s := newSlots(9)
+		for n := uint32(1); n < 3<<16; n += 7 {
+			add(uint64(s.opaque(70, n)))
+		}
+	}); got != want {
+		t.Errorf("the digest of the generations is %#x, want %#x", got, want)
 	}
 }
