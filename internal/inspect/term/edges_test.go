@@ -260,7 +260,7 @@ func TestTheSlowestTicksAreAskedForAgain(t *testing.T) {
 func TestAnotherRoomBeginsEmpty(t *testing.T) {
 	more := clientsAt(13)
 	more.More = 5
-	m, _, _ := after(append(append(append(live(), more), keys("2", "j", "enter", "3", " ", "j", "enter", "1", "j", "j")...))...)
+	m, _, _ := after(append(append(live(), more), keys("2", "j", "enter", "3", " ", "j", "enter", "1", "j", "j")...)...)
 	if !m.held[ticksView] || !m.held[clientsView] || m.tick == nil || m.more != 5 {
 		t.Fatal("the room before has no data")
 	}
