@@ -19,7 +19,7 @@ const (
 	maxAnswer = 4 << 20
 )
 
-// budget is the rest of an answer.
+// budget is the space that is left in an answer.
 type budget struct{ rows, bytes int }
 
 // take reports whether a row of so many bytes still fits.
@@ -47,7 +47,8 @@ type Head struct {
 	FixedRate [2]uint64       `json:"fixed_rate"`
 	Classes   []inspect.Class `json:"classes"`
 	Methods   []Method        `json:"methods"`
-	// Ticks, First and Last are the ticks that are known so far.
+	// Ticks is the number of ticks that have been replayed so far, First and Last are the first
+	// and the last of them.
 	Ticks int    `json:"ticks"`
 	First uint64 `json:"first"`
 	Last  uint64 `json:"last"`
@@ -106,12 +107,13 @@ func (r *Recording) Head() Head {
 	return h
 }
 
-// refusef returns an error with a status of HTTP.
+// refusef returns an error that sets the HTTP status of the answer.
 func refusef(status int, format string, a ...any) error {
 	return &admin.Refusal{Status: status, Text: fmt.Sprintf(format, a...)}
 }
 
-// asOf returns the position of a tick, or of the tick before it if the room slept then.
+// asOf returns the position of a tick in the index. If the room slept at that tick, it returns the
+// position of the last tick before.
 func (r *Recording) asOf(tick uint64) (position int, err error) {
 	n := r.store.ticks.len()
 	if n == 0 {

@@ -11,14 +11,14 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// arrivals counts the outside facts of a tick by kind.
+// arrivals counts the facts that reached a room from outside before a tick, by kind.
 type arrivals struct {
 	joins, leaves  uint16 // of seats
 	drops, resumes uint16 // of connections
 	messages       uint32 // of clients
 	inputs         uint32 // packets of inputs
 	posts, results uint16
-	dropped        uint16 // ticks given up before it
+	dropped        uint16 // ticks dropped before it
 }
 
 // countOf counts the facts of a record. Joins and leaves are not known from a record alone: see
@@ -40,10 +40,10 @@ func countOf(t *recording.Tick) (n arrivals) {
 	return n
 }
 
-// clip converts a count to the largest one that fits.
+// clip converts a count to 16 bits; a larger count becomes the largest value.
 func clip[N int | uint64](n N) uint16 { return uint16(min(n, 1<<16-1)) }
 
-// count is a number of arrivals of one kind of a client.
+// count is the number of messages of one method, or of packets of inputs, from one client.
 type count struct {
 	client uint64
 	method uint32 // 0: inputs
@@ -57,11 +57,11 @@ const (
 	// maxCounts bounds the clients and methods of a bucket; further ones are counted by tick
 	// alone. It is twice the clients of a large room.
 	maxCounts = 2048
-	// maxLanes bounds the clients of a recording that have a lane.
+	// maxLanes bounds the lanes of a recording; further clients get none.
 	maxLanes = 1 << 16
 )
 
-// lane is a client of the recording.
+// lane is a client of the recording. The page draws its arrivals as one row of the timeline.
 type lane struct {
 	id      uint64
 	subject string // the player, or "" without one
@@ -76,7 +76,7 @@ type lanes struct {
 
 	// Only the appending goroutine uses these.
 	present presence
-	ticks   int // in the running bucket
+	ticks   int // in the bucket that is being filled
 	running []count
 }
 
@@ -90,7 +90,7 @@ func newLanes() *lanes {
 // maxSubject bounds the subject of a lane, in bytes: a game may set any text.
 const maxSubject = 64
 
-// observe adds a tick that the room has just run.
+// observe adds the tick that the room has just run, and returns its counts.
 func (l *lanes) observe(r *room.Room, t *recording.Tick) arrivals {
 	n := countOf(t)
 	l.present.compare(r.Clients(), t.Input.Tick, &n, l.add)
@@ -113,7 +113,7 @@ func (l *lanes) count(t *recording.Tick) {
 	}
 }
 
-// flush publishes the running bucket.
+// flush publishes the bucket that is being filled, and begins the next one.
 func (l *lanes) flush() {
 	if l.ticks > 0 && !l.buckets.full() {
 		l.buckets.add(slices.Clone(l.running))

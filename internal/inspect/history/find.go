@@ -18,9 +18,11 @@ type Found struct {
 }
 
 const (
-	// maxFound bounds the matches of an answer, and maxInTick those of its last tick beyond.
+	// A search ends after the tick in which the number of matches reaches maxFound. The matches of
+	// that tick may exceed maxFound by maxInTick; further ones are only counted.
 	maxFound, maxInTick = 1000, 1000
-	// checkEvery is the number of ticks between two looks at the context of a search.
+	// checkEvery is the number of ticks between two checks whether the context of a search has
+	// ended.
 	checkEvery = 256
 )
 
@@ -44,8 +46,8 @@ type FindAnswer struct {
 	Next  uint64  `json:"next"`
 }
 
-// Find returns the first matches of a query in the ticks from one to another; 0 is the first and
-// the last known one. It ends early if ctx does.
+// Find returns the first matches of a query in the ticks from from to to. A from of 0 is the first
+// known tick, a to of 0 the last one. Find ends early if ctx does.
 func (r *Recording) Find(ctx context.Context, text string, from, to uint64) (FindAnswer, error) {
 	q, err := parseQuery(text, r.store.classes)
 	if err != nil {
@@ -68,8 +70,9 @@ func (r *Recording) Find(ctx context.Context, text string, from, to uint64) (Fin
 	return a, err
 }
 
-// find adds the matches from a position to another one. It returns the position at which it has
-// stopped: at the limit, or because ctx has ended.
+// find adds the matches in the ticks at the positions from from to to, without to. It returns the
+// position of the next tick to search, which is before to if the limit was reached or ctx has
+// ended.
 func (s *store) find(ctx context.Context, q query, from, to int, a *FindAnswer) (next int, err error) {
 	run := &search{query: q, state: &State{classes: s.classes}, met: make([]state.ID, packet.MaxSlots), answer: a}
 	if from >= to {

@@ -11,13 +11,14 @@ import (
 	"github.com/netloop/netloop/internal/netvar/state"
 )
 
-// Page returns the answer to a query, served as JSON. A *admin.Refusal has its own status.
+// Page returns the answer to a query, which is served as JSON. An error that is a *admin.Refusal
+// sets the HTTP status.
 type Page = func(context.Context, url.Values) (any, error)
 
 // Route is a page of the recordings.
 type Route struct {
 	Method, Path string
-	Query        string // the parameters, for people
+	Query        string // the parameters, as the documentation shows them
 	About        string
 	Page         Page
 }
@@ -158,7 +159,8 @@ func (s *Recordings) openPage(_ context.Context, v url.Values) (any, error) {
 
 // Receive opens the recording in the body of a POST.
 func (s *Recordings) Receive(w http.ResponseWriter, r *http.Request) {
-	// A large file takes longer than other requests. One is received at a time.
+	// Lift the deadlines of other requests: a large file takes longer. Only one file is received
+	// at a time.
 	deadlines := http.NewResponseController(w)
 	_, _ = deadlines.SetReadDeadline(time.Time{}), deadlines.SetWriteDeadline(time.Time{})
 	name := r.URL.Query().Get("name")

@@ -12,7 +12,7 @@ type list[T any] struct {
 	n      atomic.Int64
 }
 
-// newList returns a list of at most so many elements, a multiple of chunk.
+// newList returns an empty list. most is the largest number of elements, a multiple of chunk.
 func newList[T any](most int) *list[T] { return &list[T]{chunks: make([]*[chunk]T, most/chunk)} }
 
 func (l *list[T]) len() int { return int(l.n.Load()) }
@@ -20,7 +20,7 @@ func (l *list[T]) len() int { return int(l.n.Load()) }
 // at returns element i, which is below len.
 func (l *list[T]) at(i int) *T { return &l.chunks[i/chunk][i%chunk] }
 
-// full reports whether the list has its most elements.
+// full reports whether the list has its largest number of elements.
 func (l *list[T]) full() bool { return l.len() == len(l.chunks)*chunk }
 
 // add appends an element to a list that is not full.

@@ -11,8 +11,8 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// MessagesAnswer is the answer about the outside facts of a tick, in the order in which the room
-// has read them. More is the number of those that did not fit.
+// MessagesAnswer lists the facts that reached the room from outside before a tick, in the order in
+// which the room has read them. More is the number of facts that did not fit into the answer.
 type MessagesAnswer struct {
 	Around
 	Arrivals []Arrival `json:"arrivals"`
@@ -44,7 +44,7 @@ type InputRow struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// withhold removes the content of a fact, and the text of an error, which may have such content.
+// withhold removes the content of a fact, and the text of an error, which may repeat the content.
 func (a *Arrival) withhold() {
 	a.Value, a.Inputs = nil, nil
 	if a.Kind == "result" {
@@ -52,7 +52,7 @@ func (a *Arrival) withhold() {
 	}
 }
 
-// Messages returns the outside facts of a tick.
+// Messages returns the facts that reached the room from outside before a tick.
 func (r *Recording) Messages(tick uint64) (MessagesAnswer, error) {
 	position, err := r.asOf(tick)
 	if err != nil {
@@ -134,7 +134,7 @@ func (r *Recording) arrival(a *recording.Arrival, in *loop.Input, inputs *input.
 	return row, len(row.Text)
 }
 
-// kindTexts describes the arrivals without a kind of their own in an answer.
+// kindTexts has the texts of the arrivals whose Kind in an answer is other.
 var kindTexts = map[transport.ArrivalKind]string{
 	transport.Acks: "acknowledges snapshots", transport.DigestRequest: "asks for digests", transport.FullStateRequest: "asks for the full state",
 	transport.RecordsApplied: "acknowledges large records", transport.Discarded: "sent data that was discarded", transport.Received: "acknowledges messages",
@@ -157,7 +157,7 @@ func (r *Recording) message(method uint32, payload []byte) json.RawMessage {
 			return text
 		}
 	}
-	text, _ := json.Marshal(payload) // Bytes have no error.
+	text, _ := json.Marshal(payload) // Marshal of bytes never fails.
 	return text
 }
 

@@ -158,10 +158,10 @@ func (q *query) field(name string) error {
 	return fmt.Errorf("class %s has no field %.64q%s", q.class.Name(), name, meant(name, append(q.class.LeafNames(), "owner")))
 }
 
-// compare makes the test of a comparison with a value.
+// compare sets the test of a query that compares a field with a value. text is the value.
 func (q *query) compare(text string) error {
 	field := q.fields[0]
-	zero := any(uint64(0)) // the owner
+	zero := any(uint64(0)) // field 0 is the owner
 	if field > 0 {
 		zero = q.class.Plan().Scalar(field-1, &q.class.Zero)
 	}
@@ -184,8 +184,8 @@ func (q *query) compare(text string) error {
 	return nil
 }
 
-// ordering returns a function that compares a value of the type of like with the value that a text
-// means.
+// ordering parses a text as a value of the type of like. It returns a function that compares
+// another value of that type with the parsed one.
 func ordering(like any, text string) (func(any) int, error) {
 	switch like.(type) {
 	case bool:
@@ -226,7 +226,7 @@ func ordering(like any, text string) (func(any) int, error) {
 // numberOrdering compares integers exactly, and a float32 in its own precision: 0.1 means the
 // nearest float32.
 func numberOrdering(text string) (func(any) int, error) {
-	text = strings.Trim(text, `"`) // As JSON shows large integers and infinities.
+	text = strings.Trim(text, `"`) // JSON shows large integers and infinities in quotes.
 	signed, errSigned := strconv.ParseInt(text, 10, 64)
 	unsigned, errUnsigned := strconv.ParseUint(text, 10, 64)
 	float, err := strconv.ParseFloat(text, 64)

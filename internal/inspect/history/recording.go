@@ -17,7 +17,7 @@ type Config struct {
 	Name string // of the file, for people
 	File io.ReaderAt
 	Size int64
-	// Replay opens the recorded game, and reads the file from its begin.
+	// Replay opens the recorded game, and reads the file from its start.
 	Replay func(io.ReadSeeker) (*room.Replay, error)
 	// Temp is the folder of the temporary file; empty is the system's.
 	Temp string
@@ -63,7 +63,8 @@ type Outcome struct {
 	Replayed string `json:"replayed,omitempty"`
 }
 
-// The kinds of outcomes. All ticks of the history are as recorded, except the last one of Diverged.
+// The kinds of outcomes. The replayed ticks equal the recorded ones, except for the last tick of
+// Diverged.
 const (
 	Replaying  = "replaying"  // the replay is under way
 	Identical  = "identical"  // all ticks are as recorded
@@ -129,8 +130,8 @@ type record struct {
 	err    error
 }
 
-// maxAhead is the number of records that are decoded before the replay needs them. Decoding is a
-// fifth of the work, and so has a goroutine and a core of its own.
+// maxAhead is the number of records that are decoded before the replay needs them. Decoding takes
+// a fifth of the time, so another goroutine does it in parallel.
 const maxAhead = 16
 
 // readAhead decodes the records of the file until its end, or that of ctx.
@@ -160,7 +161,7 @@ func (r *Recording) run(ctx context.Context, in *recording.Reader) {
 	records := make(chan record, maxAhead)
 	go readAhead(ctx, in, records)
 	defer func() {
-		v := recover() // outside of systems, whose panics the room isolates
+		v := recover() // a panic outside of systems; the room recovers those of systems itself
 		if v != nil {
 			r.end(Failed, "the game has panicked: %v", v)
 		}

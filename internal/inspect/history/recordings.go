@@ -53,7 +53,7 @@ func (s *Recordings) Close() error {
 	return s.exchange(nil, nil)
 }
 
-// exchange closes the open recording, and makes another one the open one.
+// exchange closes the open recording and replaces it by another one, or by none.
 func (s *Recordings) exchange(open *Recording, f file) (err error) {
 	s.mu.Lock()
 	was, wasFile := s.open, s.file
@@ -68,7 +68,7 @@ func (s *Recordings) exchange(open *Recording, f file) (err error) {
 	return err
 }
 
-// errNone is the error without an open recording.
+// errNone is the answer while no recording is open.
 var errNone = refusef(http.StatusNotFound, "no recording is open: open one first")
 
 // use calls fn with the open recording, which is not closed meanwhile.
@@ -128,13 +128,13 @@ func (s *Recordings) OpenFile(name string) error {
 	}, name)
 }
 
-// Keep opens the ticks of a ring. They do not change later.
+// Keep opens a copy of the ticks that a ring has now.
 func (s *Recordings) Keep(g *Ring) (Head, error) {
 	if !s.changing.TryLock() {
 		return Head{}, refusef(http.StatusConflict, "another recording is being opened: try again")
 	}
 	defer s.changing.Unlock()
-	if err := s.exchange(nil, nil); err != nil { // Its memory is free before the next is made.
+	if err := s.exchange(nil, nil); err != nil { // This frees its memory before the next one is made.
 		return Head{}, err
 	}
 	r, err := g.freeze()

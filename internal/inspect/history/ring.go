@@ -20,7 +20,8 @@ const (
 	// maxKept bounds the bytes of the kept ticks of all rooms of a server. A room of 20 players has
 	// 10 MB in a minute.
 	maxKept = 64 << 20
-	// maxDrops bounds the ticks that a room drops in a tick. It adds one, so it catches up.
+	// maxDrops bounds the old ticks that a room's ring drops after each tick. It is more than the
+	// one tick that the ring adds, so a ring above its limits becomes smaller.
 	maxDrops = 4
 )
 
@@ -42,11 +43,12 @@ type Ring struct {
 	room *room.Room
 	most uint64 // ticks
 
-	// The room's goroutine changes the base only if it gets the lock at once: copy holds it.
+	// The room's goroutine changes the base only if the lock is free, because it must not wait for
+	// copy.
 	base struct {
 		sync.Mutex
 		state *State // before the first kept tick
-		err   error  // the state is wrong
+		err   error  // why the state is wrong; nil if it is right
 	}
 	mu     sync.Mutex
 	ticks  []keptTick // under mu
@@ -60,7 +62,7 @@ type Ring struct {
 
 // keptTick is a tick of a Ring. Its bytes never change.
 type keptTick struct {
-	info          tickInfo // without its places in files
+	info          tickInfo // without the offsets in files
 	frame, record []byte
 }
 

@@ -44,7 +44,7 @@ func (s *State) at(slot int) *Object {
 // apply applies a frame. The state then refers to its bytes.
 func (s *State) apply(frame []byte) error { return s.applyOnly(frame, nil, nil) }
 
-// fold applies a frame, and copies all that the state keeps of its bytes.
+// fold applies a frame, and copies the bytes that the state keeps, so that the frame can be freed.
 func (s *State) fold(frame []byte) error {
 	return s.applyOnly(frame, nil, func(o *Object, _ []byte, _ bool) {
 		for i, b := range o.Values.Blobs {
@@ -103,7 +103,7 @@ func (s *State) group(c *state.Class, body []byte, note func(*Object, []byte, bo
 		switch o := s.at(slot); {
 		case o == nil:
 			return errFrame
-		case o.Class == c: // Otherwise a new object of another class has the slot already.
+		case o.Class == c: // Otherwise the slot has a new object of another class already.
 			s.slots[slot] = nil
 		}
 	}

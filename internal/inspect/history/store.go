@@ -17,9 +17,9 @@ const (
 	maxTicks = 1 << 19
 	// maxFile bounds the temporary file, in bytes: an hour of 20 players takes about 100 MB.
 	maxFile = 4 << 30
-	// keyEvery is the least number of ticks between two keyframes. A keyframe is written only
-	// once the changes since the last have as many bytes as it, so that keyframes take at most
-	// half of the file, and only if keyAtMost ticks have not passed.
+	// keyEvery is the least number of ticks between two keyframes, keyAtMost the largest. In
+	// between, a keyframe is written once the changes since the last keyframe have as many bytes
+	// as that keyframe, so that keyframes take at most half of the file.
 	keyEvery, keyAtMost = 64, 4096
 )
 
@@ -42,7 +42,7 @@ type keyframe struct {
 	size     uint32
 }
 
-// storage has the bytes of a store: a temporary file or memory.
+// storage holds the bytes of a store: a temporary file or memory.
 type storage interface {
 	io.Writer
 	io.ReaderAt

@@ -10,15 +10,16 @@ import (
 const (
 	// defaultRows and maxTickRows bound the rows of Ticks: a timeline has no more pixels.
 	defaultRows, maxTickRows = 1000, 4096
-	// maxExact bounds the ticks whose lanes are read from the records of the file. The lanes of
-	// more ticks are counted by the bucket.
+	// maxExact bounds the ticks whose lanes are read from the records of the file. For more ticks,
+	// the lanes are summed from the buckets.
 	maxExact = 2048
 	// maxLanesShown bounds the lanes of an answer.
 	maxLanesShown = 64
 )
 
-// TicksAnswer has one element per row in each of its lists. A row is Every ticks, the last row
-// maybe fewer: the counts are sums, Objects is that of its last tick, and Late the largest.
+// Each list of a TicksAnswer has one element per row. A row covers Every ticks, the last row maybe
+// fewer. Its counts are sums over these ticks, its Objects is the number after the last of them,
+// and its Late is their largest lateness.
 type TicksAnswer struct {
 	Every   int      `json:"every"`
 	Ticks   []uint64 `json:"ticks"` // the first of each row
@@ -81,7 +82,7 @@ func (r *Recording) Ticks(from, to uint64, rows int) (TicksAnswer, error) {
 	return t.TicksAnswer, t.count(r)
 }
 
-// timeline is an answer of Ticks while it is made: of the positions from first to end.
+// timeline collects an answer of Ticks, for the positions from first to end.
 type timeline struct {
 	TicksAnswer
 	first, end, every int

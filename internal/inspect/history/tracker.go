@@ -84,7 +84,8 @@ func (t *tracker) clear() {
 	}
 }
 
-// removeFrom removes the objects of the last call in slots below a limit.
+// removeFrom notes that the objects in the slots from slot to limit are gone, without limit. These
+// are objects of the last call.
 func (t *tracker) removeFrom(slot, limit int) (n uint32) {
 	for ; slot < min(limit, len(t.last)); slot++ {
 		n += t.remove(slot)

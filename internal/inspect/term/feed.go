@@ -106,7 +106,7 @@ func (f *feed) next(ctx context.Context) (context.Context, string) {
 	return ctx, f.room
 }
 
-// run sends messages until ctx ends.
+// run reads one stream after another and sends their events to the model, until ctx ends.
 func (f *feed) run(ctx context.Context) {
 	for wait := firstPause; ctx.Err() == nil; {
 		one, room := f.next(ctx)
