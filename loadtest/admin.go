@@ -113,7 +113,7 @@ func worst(before, after []slowtick.Record) []WorstTick {
 	return all
 }
 
-// samples are the series of /metrics by their text, labels included. A nil value has none.
+// samples are the series of /metrics by their text, labels included. A nil map has no series.
 type samples map[string]float64
 
 // metrics fetches /metrics.
@@ -162,8 +162,9 @@ func (s samples) grown(before samples, series string) *float64 {
 // flushLag is the family of the time that the transport needs for a tick's datagrams.
 const flushLag = "netloop_flush_lag_seconds"
 
-// upperBound returns the least bucket bound of a histogram that share of the records since before
-// do not exceed, in milliseconds: nil without a record, and if it is the last bucket.
+// upperBound returns an upper bound of a quantile of a histogram's records since before, in
+// milliseconds: the bound of the first bucket up to which at least share of these records are. It
+// returns nil without a record, and for the last bucket, which has no bound.
 func (s samples) upperBound(before samples, family string, share float64) *float64 {
 	all := s.grown(before, family+`_bucket{le="+Inf"}`)
 	if all == nil || *all == 0 {

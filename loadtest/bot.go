@@ -38,7 +38,7 @@ type Meter struct {
 	offset time.Duration // of the client's clock from the run's
 	blind  bool
 	slow   bool // of --slow-readers: its figures do not count
-	varies bool // it does not play through the window by the plan: see Run.Schedule
+	varies bool // by the plan it joins, leaves or rejoins within the window: see Run.Schedule
 	ending bool // the run ends the client: its open calls fail, which is no error
 	// anchor is the planned time of the join, on the run's clock: calls are scheduled from there,
 	// so that a slow handshake does not move them.
@@ -146,7 +146,8 @@ func (m *Meter) schedule(perSecond float64, ask func(*netloop.Tick, time.Duratio
 	m.schedules = append(m.schedules, schedule{next: following(m.anchor+phase, period, m.now()), period: period, ask: ask})
 }
 
-// following returns the first time from at on, in a series of periods from first on.
+// following returns the first time in the series first, first+period, first+2·period, … that is
+// not before at.
 func following(first, period, at time.Duration) time.Duration {
 	if first >= at {
 		return first
@@ -157,7 +158,7 @@ func following(first, period, at time.Duration) time.Duration {
 	return at
 }
 
-// measures reports whether an event of the client at a time counts.
+// measures reports whether an event of the client at this time counts in the result.
 func (m *Meter) measures(at time.Duration) bool { return !m.slow && m.worker.run.window.holds(at) }
 
 // now returns the time on the run's clock.

@@ -61,7 +61,8 @@ func compareResults(a, b []Result, tolerance float64, judges []string) []change 
 		}
 		few := len(x) < enoughRuns || len(y) < enoughRuns
 		if !few {
-			// Its only errors are of samples that are empty, or all equal: no change.
+			// The test fails only if a sample is empty or all values are equal: then there is no
+			// change.
 			if u, err := stats.MannWhitneyUTest(x, y, stats.LocationDiffers); err == nil {
 				c.p = u.P
 			}

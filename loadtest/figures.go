@@ -29,7 +29,7 @@ type metric struct {
 	unit   unit
 	better direction
 	of     func(*Result) *float64 // nil if unknown
-	// gate: compare judges a run by it, because it repeats well.
+	// gate marks a figure by which compare judges a run, because it repeats well.
 	gate bool
 }
 

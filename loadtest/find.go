@@ -162,7 +162,8 @@ func find(ctx context.Context, o *options, run func(context.Context, options) (*
 	return s, err
 }
 
-// joinTime is the time of a join in the ramp of find: half of the joins that a server admits.
+// joinTime is the time between two joins in the ramp of find. Its rate is half of the rate at
+// which a server admits clients.
 const joinTime = 10 * time.Millisecond
 
 // with returns the options for so many clients, or an error that names an unusable flag.

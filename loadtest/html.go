@@ -76,7 +76,7 @@ func curve(e Histogram) ([][2]float64, error) {
 	points := [][2]float64{}
 	total := float64(h.TotalCount())
 	for _, b := range h.CumulativeDistributionWithTicks(curveTicks) {
-		x := total // The largest record is the last of so many.
+		x := total // At 100 %, 1/(1-p) is infinite: use the number of records.
 		if b.Quantile < 100 {
 			x = min(100/(100-b.Quantile), total)
 		}

@@ -75,7 +75,7 @@ func (r *run) dial(ctx context.Context, e event) (*player, error) {
 func (r *run) player(c *client.Client, e event) *player {
 	n, stream := e.client, uint64(e.client)
 	if e.again {
-		stream |= uint64(e.at) << 14 // Other numbers than those of the client before.
+		stream |= uint64(e.at) << 14 // The random numbers differ from those of the client that left.
 	}
 	p := &player{client: c, meter: Meter{n: n, rand: rand.New(rand.NewPCG(r.opts.seed, stream))}, again: e.again, left: make(chan struct{})}
 	p.meter.varies = r.varies[n]
@@ -104,7 +104,7 @@ func (r *run) begin(p *player, anchor time.Duration) {
 }
 
 // ramp connects the clients of the ramp at their times, and returns when each is connected or has
-// failed. It returns its begin.
+// failed. It returns the time at which the ramp began.
 func (r *run) ramp(ctx context.Context, first *player, all []event) (origin time.Duration) {
 	origin = r.now()
 	r.entered.Add(1)
@@ -170,7 +170,7 @@ func (r *run) rejoin(ctx context.Context, e event, from time.Duration) {
 		return
 	}
 	p.leaving.Store(true)
-	<-p.left // Within a frame.
+	<-p.left // It leaves in its next frame.
 	if !p.departed {
 		return
 	}

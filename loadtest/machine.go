@@ -51,7 +51,7 @@ type Build struct {
 }
 
 func thisMachine() Machine {
-	host, _ := os.Hostname() // A machine without a name is none the worse.
+	host, _ := os.Hostname() // Without a name the field is empty.
 	return Machine{Host: host, OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(), Procs: runtime.GOMAXPROCS(0)}
 }
 

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// event is a change of the population that a run makes. Its time is since the begin of the ramp,
-// and for a later one since the begin of the measured window.
+// event is a change of the population that a run makes. The time of a join in the ramp is since
+// the start of the ramp, the time of any other event since the start of the measured window.
 type event struct {
 	at     time.Duration
 	client int

@@ -98,7 +98,7 @@ type reading struct {
 // joins has the admissions of a run.
 type joins struct {
 	latency     *hdrhistogram.Histogram
-	first, last time.Duration // begin of the first, end of the last
+	first, last time.Duration // start of the first, end of the last
 }
 
 func (j *joins) add(began, ended time.Duration) {

@@ -58,7 +58,7 @@ type sampler struct {
 	since  time.Duration // of the last sample
 	used   time.Duration // when the processes were read last
 	usages Point         // of that reading
-	joins  int64         // until the last sample, as the next
+	joins  int64         // until the last sample, as are errors
 	errors int64
 	ticks  *ticks.Snapshot
 	series Series

@@ -333,8 +333,8 @@ func (w *worker) collect(sum *live) (used *live) {
 	return used
 }
 
-// check compares a client's state with the server's when its turn is due. Measured calls get their
-// time to be answered, too.
+// check compares a client's state with the server's when its turn is due. Then it waits until the
+// measured calls have their answers.
 func (w *worker) check(p *player, now time.Duration) {
 	switch p.verify {
 	case notAsked:

@@ -21,7 +21,7 @@ import (
 // State is the replicated part of a [Timer]: a field of a class.
 type State struct {
 	Until  netloop.Deadline // zero without a time limit
-	Length uint32           // milliseconds from the begin of the phase to Until: of a bar to draw
+	Length uint32           // milliseconds from the start of the phase to Until, to draw a bar
 }
 
 // Left returns the time until the end of the phase, at least 0. Server and client may call it.

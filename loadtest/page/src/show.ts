@@ -23,7 +23,7 @@ export function share(part: Figure, of: Figure): string {
   return part === null || of === null || of === 0 ? "–" : percent(part / of);
 }
 
-/** span formats seconds since the begin of a run. */
+/** span formats seconds since the start of a run. */
 export function span(s: number): string {
   if (s < 120) return `${Math.round(s * 10) / 10} s`;
   const two = (n: number) => String(Math.floor(n)).padStart(2, "0");
