@@ -54,13 +54,13 @@ func pulseFlags(f *flag.FlagSet) func() pulse {
 
 // peer is one connection of either side.
 type peer struct {
-	conn *quic.Conn
-	owed float64 // unsent datagrams
+	conn   *quic.Conn
+	unsent float64 // datagrams
 }
 
 // send sends the datagrams due in one period. It waits while quic-go's queue is full.
 func (p *peer) send(out pulse) {
-	for p.owed += out.count; p.owed >= 1; p.owed-- {
+	for p.unsent += out.count; p.unsent >= 1; p.unsent-- {
 		if p.conn.SendDatagram(out.datagram) != nil {
 			return // The connection has ended.
 		}

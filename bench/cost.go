@@ -92,7 +92,7 @@ func replaced(page []byte, name, figures string) ([]byte, error) {
 	head, rest, ok := bytes.Cut(page, []byte(from))
 	_, tail, closed := bytes.Cut(rest, []byte(to))
 	if !ok || !closed {
-		return nil, fmt.Errorf("the page has no section %q: it stands between %q and %q", name, strings.TrimSpace(from), to)
+		return nil, fmt.Errorf("the page has no section %q: it begins with %q and ends with %q", name, strings.TrimSpace(from), to)
 	}
 	block := "\n```\n" + strings.Trim(figures, "\n") + "\n```\n\n"
 	return bytes.Join([][]byte{head, []byte(from), []byte(block), []byte(to), tail}, nil), nil

@@ -92,7 +92,8 @@ func split(traces []byte) map[string]float64 {
 	return shares
 }
 
-// Functions anywhere in the stack that decide the purpose; the first match counts.
+// wherever maps functions to purposes. A sample has the purpose of the first entry whose function
+// is anywhere in its stack.
 var wherever = []struct{ what, in string }{
 	{"collecting garbage", "runtime.gcBgMarkWorker"},
 	{"collecting garbage", "runtime.bgsweep"},
@@ -118,8 +119,8 @@ var wherever = []struct{ what, in string }{
 	{"waiting and waking: goroutines", "runtime.goready"},
 }
 
-// If no function of wherever is in the stack, the innermost function with one of these prefixes
-// decides the purpose.
+// owners maps packages to purposes, for the stacks without a function of wherever. A sample has
+// the purpose of the innermost function whose name has one of these prefixes.
 var owners = []struct{ what, prefix string }{
 	{"cryptography", "crypto/"},
 	{"cryptography", "golang.org/x/crypto"},

@@ -30,7 +30,7 @@ type options struct {
 	prices
 }
 
-// prices are those of the table of costs, a month.
+// prices are the monthly prices for the table of costs.
 type prices struct{ core, gigabyte float64 }
 
 // parse reads the command line. The error names the expected value; help is written to out.

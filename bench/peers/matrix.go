@@ -24,7 +24,7 @@ type peer struct {
 	module  string // of a peer in Go, for its version
 }
 
-// peers are all of them, in the order of the tables.
+// peers lists the measured servers, in the order of the tables.
 var peers = []*peer{
 	netloopPeer("netloop", "netloop", "QUIC and UDP, encrypted", client.QUIC),
 	netloopPeer("netloop-webtransport", "netloop, WebTransport", "WebTransport and UDP, encrypted", client.WebTransport),

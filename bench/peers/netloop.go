@@ -74,8 +74,8 @@ func serveNetloop(a serverArgs, over client.Transport) error {
 // perSocket is the number of clients that share a UDP socket.
 const perSocket = 10
 
-// mostFrames is the number of clients up to which they run a frame in each tick. More have a frame
-// for each of their acknowledgements, which is every third tick: a core has no room for more.
+// mostFrames is the largest number of clients that run a frame in each tick. More clients run one
+// in every third tick, in which they acknowledge: their core has no time for more.
 const mostFrames = 200
 
 // playNetloop is the clients' program of netloop.

@@ -281,7 +281,7 @@ func afterSilence(o outcome) string {
 	return fmt.Sprintf("%s; it gets %d updates, up to %.0f s old", end, o.Backlog, o.Oldest/1000)
 }
 
-// month is that of the costs.
+// month is the length of a month in the table of costs.
 const month = 30 * 24 * time.Hour
 
 // Cost is the table of the costs of 1 000 players who play all month.

@@ -51,9 +51,9 @@ func writeRecords(file string, all []record) error {
 	return os.WriteFile(file, b, 0o600)
 }
 
-// allDecode is the number of clients up to which all of them decode the state. Of more, one does,
-// and the others read only the tick of an update: two cores have no room for the decoding of 400
-// clients.
+// allDecode is the number of clients up to which all of them decode the state. Of more clients,
+// only the first decodes it, and the others read only the tick of an update: two cores have no
+// room for the decoding of 400 clients.
 const allDecode = 50
 
 // clientArgs are the arguments of every clients' program.

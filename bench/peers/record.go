@@ -94,7 +94,7 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 // analysis has the histograms of all clients of a window.
 type analysis struct{ interval, age, delay *hdr.Histogram }
 
-// clientFigures are those of one client.
+// clientFigures are the figures of one client.
 type clientFigures struct {
 	updates, again, burst int
 	gap, oldest           time.Duration

@@ -251,7 +251,7 @@ func (b *bench) window(ctx context.Context, c cell, at place, server *measure.Pr
 	return o, nil
 }
 
-// resume lets the client run that did not, and reads how the server has treated it.
+// resume lets the stopped client run again, and reads how the server has treated it.
 func (b *bench) resume(ctx context.Context, stuck *group, o *outcome) error {
 	from := measure.Now()
 	stuck.Signal(measure.Resume)
