@@ -144,7 +144,7 @@ func (t *trials) put(ctx context.Context, b *bundle, dir string, changes map[int
 	}
 }
 
-// inOne makes one name of a path.
+// inOne turns a path into a file name without folders.
 func inOne(dir string) string { return strings.ReplaceAll(dir, "/", "_") }
 
 // rendered is a source with its changes.

@@ -7,10 +7,10 @@
 //	find     reads the sources and lists every change that it knows how to make (find.go)
 //	choose   takes some of them, as many from each package as from every other one, by a hash of
 //	         file, line and change, so that an edit does not choose others elsewhere
-//	put      lays sources over the real ones that hold all chosen changes, of which the
-//	         environment lets one act (switch.go, bundle.go); no source is touched
+//	put      copies the sources, with all chosen changes in the copies; the compiler uses the
+//	         copies, and the environment selects the active change (switch.go, bundle.go)
 //	try      runs the tests of the package, then the short ones of those that use it (try.go)
-//	report   prints what went unnoticed and the share that was noticed (report.go)
+//	report   prints the unnoticed changes, and the share of the noticed ones (report.go)
 //
 // An interrupt ends the run with the report once the changes under way have been tried; a second
 // interrupt ends those, too.

@@ -46,7 +46,8 @@ type version struct {
 	text   string
 }
 
-// forks places the changes of one source, and returns the numbers of those that fit no fork.
+// forks makes the forks for the changes of one source. rest has the numbers of the changes for
+// which no fork is possible.
 func forks(src []byte, changes map[int]change) (all []*fork, rest []int, err error) {
 	set := token.NewFileSet()
 	tree, err := parser.ParseFile(set, "", src, parser.SkipObjectResolution)
