@@ -163,8 +163,8 @@ func admit(_ context.Context, j *netloop.Join) error {
 	return nil
 }
 
-// said makes an error of the rules a refusal, whose text the player reads, and returns other errors
-// unchanged.
+// said turns an error of the rules into a refusal, whose text the player reads. It returns other
+// errors unchanged.
 func said(err error) error {
 	for _, rule := range []error{errNotYours, errNotHeld, errNoFit, errNoSuit} {
 		if errors.Is(err, rule) {

@@ -30,7 +30,8 @@ func (g *Game) openLobby(r *netloop.Room) error {
 	r.OnStart(g.forget)
 	l := &lobby{g: g, opened: map[netloop.ClientID]int{}, tables: match.NewRooms(match.Config[Listing]{
 		Spec: g.tableSpec(""),
-		// Other seats are reserved for absent players, or the match cannot begin at once.
+		// At other tables the free seats are reserved for absent players, or a match cannot begin
+		// at once.
 		Where: func(l netloop.RoomListing[Listing]) bool { return l.Info.Phase == Waiting },
 	})}
 	r.OnLeave(func(_ *netloop.Tick, c *netloop.Client, _ *netloop.Closed) { delete(l.opened, c.ID()) })
