@@ -31,7 +31,7 @@ interface MadeStep {
   step: number;
   epochs: number;
   at: number;
-  /** The time at which the oldest input was made that was sent in the same packet; -1: not sent, or not measured. */
+  /** The time when the oldest input of the same packet was made; -1: not sent, or not measured. */
   first: number;
 }
 
@@ -50,7 +50,7 @@ export class Lead {
   private target = 0;
   private limit = 0;
   private hold = 0;
-  /** The longest time from the making to the last sending of a measured input: a longer one is not that of the path. */
+  /** Inputs whose last sending is later than this after they were made are not measured: the path did not delay them. */
   private maxWait = 0;
   private offFor = 0;
   private measured = false;

@@ -14,8 +14,8 @@ const FIRST_INTERVAL = 53;
 const LATER_INTERVAL = 293;
 const FIRST_REQUESTS = 40;
 /**
- * The maximum number of changes of the game's speed that are kept. A game makes fewer in the seconds that steps
- * may run again for.
+ * The maximum number of changes of the game's speed that are kept. A game makes fewer changes in the few seconds
+ * whose steps may run again.
  */
 const MAX_SCALES = 16;
 
@@ -36,7 +36,7 @@ export class ServerTime {
   private scales: TimeScale[] = [];
   private requestedAt = 0;
   private requests = 0;
-  /** Those of sync, at the newest frame. */
+  /** The jumps of sync at the newest frame. */
   private syncJumps = 0;
 
   /**

@@ -69,7 +69,7 @@ export class DeltaReader {
     }
   }
 
-  /** Sets changed of all leaves in the mask, and of the moving ones. */
+  /** Reads the mask, and sets the flag in changed for each leaf that is moving or in the mask. */
   private readMask(layout: Layout, quiet: boolean): void {
     const all = layout.leaves.length + 1;
     let rest = 0;
@@ -172,7 +172,7 @@ export class DeltaReader {
     to.n[l.at] = this.readAround(l, BigInt(at), u);
   }
 
-  /** Reads an Int with places so large that sums with them exceed a number. */
+  /** Reads an Int whose places are so large that a number cannot hold their sums exactly. */
   private readFar(l: Leaf, base: number, older: number | undefined, oldest: number | undefined): number {
     const wide = (v: number | undefined) => (v === undefined ? v : BigInt(v));
     const at = this.expected.wholeWide(BigInt(base), wide(older), wide(oldest));
