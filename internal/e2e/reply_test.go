@@ -127,7 +127,7 @@ func TestUnansweredCallsAreBoundedPerClient(t *testing.T) {
 		t.Errorf("%d are unanswered, want 3 and 1", len(d.kept))
 	}
 	for _, g := range got[3:] {
-		wantAnswer(t, "one beyond", g, "answers are owed already")
+		wantAnswer(t, "one beyond", g, "answers are pending already")
 	}
 	w.Tick(func(tick *netloop.Tick) { d.kept[0].Send(tick, sum{7}, nil) })
 	again := asked(c, quick)

@@ -41,7 +41,7 @@ func (q *Messages) HandleLater(m *schema.Method, fn func(from *Client, msg any, 
 	return q.Handle(m, func(from *Client, it *rpcqueue.Item) error {
 		o := from.newAnswer(m, it)
 		if o == nil {
-			err := transport.Refuse(transport.CodeBusy, "%s: %d answers are owed already", m.Queue.Name, q.cfg.Answers)
+			err := transport.Refuse(transport.CodeBusy, "%s: %d answers are pending already", m.Queue.Name, q.cfg.Answers)
 			from.refuse(it, err)
 			return err
 		}

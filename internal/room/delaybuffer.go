@@ -39,7 +39,7 @@ type delayedTick struct {
 // stamp is the number and the time of a tick.
 type stamp struct {
 	tick  uint64
-	at    time.Duration // begin of the tick
+	at    time.Duration // start of the tick
 	epoch loop.Epoch    // in force at that tick
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // Inputs arrive in packets, which poll takes. Each input waits in the buffer of its client for its
-// fixed step. At the begin of each step, one input of each client runs, in the order of the
+// fixed step. At the start of each step, one input of each client runs, in the order of the
 // clients' ids.
 
 // Inputs is a room's processing of client inputs.
@@ -106,8 +106,7 @@ func (p *Inputs) stepDue(step uint64) time.Duration {
 	return d.at
 }
 
-// apply is the system input.apply: it runs one input of each client, at the begin of a fixed
-// step.
+// apply is the system input.apply: it runs one input of each client, at the start of a fixed step.
 func (p *Inputs) apply() {
 	p.stepAt = p.Timeline().StepTime(p.now.FixedStep)
 	for _, c := range p.clients.list {

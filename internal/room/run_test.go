@@ -177,7 +177,8 @@ func TestAnEndlessDrainLingers(t *testing.T) {
 	}
 }
 
-// The end of a room is timed by its clock from its begin, at any reading of that clock.
+// The time limit of a room's end is measured on the room's clock from the start of the end,
+// whatever that clock shows.
 func TestTheEndOfARoomIsTimed(t *testing.T) {
 	var b *bare
 	clock := new(handClock)

@@ -200,7 +200,7 @@ func TestAViewIsNotTooOld(t *testing.T) {
 }
 
 // A view before the client's first snapshot is clamped to that snapshot, and not interpolated from
-// the begin of time.
+// the start of time.
 func TestAViewIsOfTheFirstSnapshotAtTheEarliest(t *testing.T) {
 	a := &aimer{pilots: new(pilots)}
 	a.bare = newBareOf(t, netloop.Config{}, inputGame(a.open))

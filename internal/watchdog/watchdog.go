@@ -48,14 +48,14 @@ func New(limit time.Duration) *Watchdog { return &Watchdog{limit: limit} }
 // SetGoroutine records that the calling goroutine runs the ticks: Dump shows it first.
 func (w *Watchdog) SetGoroutine() { w.goroutine.Store(currentGoroutine()) }
 
-// Begin records the begin of a tick; at is the time of Check's clock.
+// Begin records the start of a tick; at is the time of Check's clock.
 func (w *Watchdog) Begin(tick uint64, at time.Duration) {
 	w.stage.Store(0)
 	w.began.Store(int64(at))
 	w.tick.Store(tick)
 }
 
-// BeginHook records the begin of a hook between two ticks or after the last; allowed is how much
+// BeginHook records the start of a hook between two ticks or after the last; allowed is how much
 // longer than the limit it may take. End ends it.
 func (w *Watchdog) BeginHook(name string, allowed, at time.Duration) {
 	w.hooks++
