@@ -11,12 +11,12 @@ var (
 	duel     = netloop.NewSchema("duel", 1, 0)
 	fencers  = netloop.NewClass[Fencer](duel, "fencer", netloop.Predicted())
 	controls = netloop.NewInput(duel, func(last Control, _ int) Control {
-		last.Fire = false // What is held goes on; what is pressed is not pressed again.
+		last.Fire = false // A held key continues; a press is not repeated.
 		return last
 	})
 )
 
-// Control is what a player does in a fixed step.
+// Control is a player's input for a fixed step.
 type Control struct {
 	Move int8 // −1, 0 or 1
 	Fire bool
@@ -47,7 +47,7 @@ func (duelGame) Open(r *netloop.Room) error {
 		own := *figures.Of(from)
 		own.Edit(t).Step(t, in)
 		for other := range fencers.All(t) {
-			saw, ok := other.At(t.ViewMoment(from)) // Where the shooter saw the other.
+			saw, ok := other.At(t.ViewMoment(from)) // The state that the shooter saw.
 			if in.Fire && ok && other != own && math.Abs(float64(saw.X-own.State().X)) < 1 {
 				other.Edit(t).Hits++
 			}
@@ -56,7 +56,7 @@ func (duelGame) Open(r *netloop.Room) error {
 	return nil
 }
 
-// play lets a player play: keys says what is pressed, and draw shows a figure.
+// play runs a player's client: keys returns the pressed keys, and draw shows a figure.
 func play(c *client.Client, keys func() Control, draw func(Fencer)) {
 	client.Inputs(c, controls, func(*netloop.Tick) Control { return keys() })
 	client.Predict(c, fencers, controls, (*Fencer).Step)
