@@ -90,7 +90,7 @@ func (r *Room) Publish(t *Tick, info any) {
 	r.listing.info = packed.OpenLike(info)
 }
 
-// updateListing updates the room's entry on the listing if it has changed in this tick.
+// updateListing updates the room's entry in the listing if it has changed in this tick.
 func (r *Room) updateListing() {
 	players := r.e.Admission.Players()
 	p := &r.listing

@@ -64,12 +64,11 @@ type RoomSpec struct {
 	// Duplicate is the policy for a new connection of a player ([Join] Subject) that already has a
 	// client in the room; zero means [DuplicateTakeOver].
 	Duplicate DuplicatePolicy
-	// MaxRewind limits the age of a client's view, see [Tick.ViewMoment], at the time when the
-	// client makes the input with the view. An older view is replaced by a view of this age. Zero
-	// means 250 ms; a value below zero disables rewinding; at most 1 s. The client makes an input
-	// before its step: by half a round trip, and the time for which inputs wait for their steps.
-	// This time is also limited to MaxRewind. The total rewind is therefore at most twice
-	// MaxRewind.
+	// MaxRewind limits the age of a client's view (see [Tick.ViewMoment]) at the time when the
+	// client makes the input with the view: an older view is replaced by a view of this age. Zero
+	// means 250 ms; a value below zero disables rewinding; at most 1 s. The input runs later,
+	// after half a round trip and the wait for its step. MaxRewind limits this delay as well, so
+	// the step sees a state that is at most twice MaxRewind old.
 	MaxRewind time.Duration
 	// CloseEmpty is the game time after which an empty room closes by itself. If a seat is reserved
 	// then, or a client is joining, the time starts again. Zero means 30 s, and for the default

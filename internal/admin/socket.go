@@ -76,7 +76,7 @@ func (a *access) socket(route Route) http.HandlerFunc {
 	}
 }
 
-// foreignPage refuses requests that pages of other sites make.
+// foreignPage is the answer to a request that a page of another site makes.
 const foreignPage = "a page of another site asks for this\n"
 
 // ofOwnPage reports whether a page of this listener, or a program, makes a request. Browsers send

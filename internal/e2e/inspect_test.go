@@ -391,7 +391,7 @@ func TestTheInspectorsActions(t *testing.T) {
 	}
 }
 
-// The page is served with a policy that lets nothing be loaded from elsewhere.
+// The page is served with a policy that forbids files of other servers.
 func TestTheInspectorsFiles(t *testing.T) {
 	ask, _ := inspectedServer(t)
 	for path, want := range map[string]int{"/inspect": 200, "/inspect/style.css": 200, "/inspect/inspect.js": 200, "/inspect/icon.svg": 200, "/inspect/none": 404, "/inspect/..%2fx": 404} {

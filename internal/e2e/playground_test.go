@@ -41,8 +41,8 @@ func openTab(t *testing.T, s *netloop.Server, open string, cfg client.Config) (*
 }
 
 // A tab with the role write joins through the admin listener as any other client: admission and
-// tokens of the game apply. Its messages are shown with their outcomes to the role write, and those
-// of a secret method to nobody.
+// tokens of the game apply. Its messages are shown with their outcomes to the role write, except
+// those of a secret method.
 func TestAClientOfATab(t *testing.T) {
 	leaks := goleak.IgnoreCurrent()
 	t.Cleanup(func() { // After the end of the server.

@@ -21,7 +21,7 @@ type reconnectWorld struct {
 	told   []string // watcher calls of the client
 }
 
-// home returns the game of returns with an addition.
+// home returns the game of the world, with the systems of more.
 func (r *reconnectWorld) home(more script) script {
 	return func(room *netloop.Room) {
 		note := func(what string) func(*netloop.Tick, *netloop.Client) {

@@ -233,7 +233,7 @@ func (m *model) own(it *item, id netloop.ClientID) {
 	}
 }
 
-// guest returns the client with an id, or nil if it is not in the room.
+// simClient returns the client with an id, or nil if it is not in the room.
 func (m *model) simClient(id netloop.ClientID) *simClient {
 	for _, g := range m.clients {
 		if g.in && g.id == id {

@@ -21,7 +21,7 @@ import (
 //	actions   changes of the game in a tick: simulation_actions_test.go
 //	events    events of links and clients: simulation_links_test.go
 //	model     the expected state of each client, from plain values: simulation_model_test.go
-//	guest     a client: each watcher call is compared with the model of its tick, and finally
+//	client    a client: each watcher call is compared with the model of its tick, and finally
 //	          its whole state: simulation_client_test.go
 //	coverage  the cases reached by all simulations, and checks of Explain:
 //	          simulation_coverage_test.go

@@ -252,8 +252,8 @@ func TestASleepingRoomDropsSilentClients(t *testing.T) {
 	}
 }
 
-// A client is silent since its last packet has arrived, also if the room slept then, and until the
-// very moment of a tick.
+// The silence of a client begins with the arrival of its last packet, also if the room slept then,
+// and lasts until the exact moment of a tick.
 func TestAWakingClientIsSilentSinceItsPacket(t *testing.T) {
 	for delay, want := range map[time.Duration]time.Duration{
 		5 * time.Millisecond:  20 * time.Millisecond, // It is sent between two ticks of 50 ms.

@@ -6,8 +6,8 @@ import (
 	"github.com/netloop/netloop/internal/netvar/state"
 )
 
-// The digests of a world name what another world has differently: the fields, and the object if it
-// is one.
+// From the digests of another world, a world names the fields that differ, and the object if only
+// one differs.
 func TestADifferenceHasItsFieldsAndObject(t *testing.T) {
 	world := func(change func(q *pair, rocks []*state.Object, s *state.Object)) *World {
 		q := newPair(t, 0)

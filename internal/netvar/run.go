@@ -57,7 +57,7 @@ type blockRuns struct {
 	fullWidth int
 	places
 	keys [maxRuns]runKey
-	// by index of a run: views of the last run that was derived from it, for askedAgain
+	// by index of a run: the views for which a run was last derived from it, see askedAgain
 	lastViews [maxRuns][interest.MaxViews]interest.Masked
 	runs      [maxRuns]run
 }

@@ -124,7 +124,7 @@ func (m *Monitor) Level() Level { return m.level }
 // Window returns the number of ticks in a window.
 func (m *Monitor) Window() int { return m.ticks }
 
-// WindowEnds reports whether the next sample ends a window, so that its FlushLag counts.
+// WindowEnds reports whether the next sample ends a window. Only such a sample needs a FlushLag.
 func (m *Monitor) WindowEnds() bool { return m.seen+1 >= m.ticks }
 
 // Observe adds a tick and returns the resulting level.

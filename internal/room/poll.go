@@ -124,8 +124,8 @@ func (q *requests) start() {
 	q.waiting = slices.Delete(q.waiting, 0, n)
 }
 
-// mayAsk reports whether a client may make a request now. The request is permitted at the game time
-// from and later. mayAsk counts rejected requests.
+// mayAsk reports whether a client may make a request now: the game time has reached from. It
+// counts the rejected requests.
 func (q *requests) mayAsk(what string, from time.Duration) bool {
 	if q.now.GameTime < from {
 		q.metrics.Drops.Add(1, what, "too_often")
