@@ -12,7 +12,7 @@ import (
 	"github.com/netloop/netloop/internal/testing/golden"
 )
 
-// everything has a field of each kind of type, and each way of drawing.
+// everything has a field of each kind of type and with each way of drawing.
 type everything struct {
 	Yes   bool
 	Small int8 `net:"lerp=linear"`

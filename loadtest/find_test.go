@@ -81,8 +81,8 @@ func TestTheSaturatedSideIsNamed(t *testing.T) {
 	}
 }
 
-// The outcome of a search decides its first line and its status, and an interrupt or an error keeps
-// what was measured.
+// The outcome of a search decides its first line and its status, and an interrupt or an error
+// keeps the measured steps.
 func TestTheOutcomeOfASearch(t *testing.T) {
 	for _, c := range []struct {
 		s     Search

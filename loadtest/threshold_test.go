@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// result is a result with a tick of 20 ms, a round trip of 30 ms, and these figures.
+// judged returns a result with a tick of 20 ms, a round trip of 30 ms, and these figures.
 func judged(age, rate float64) *Result {
 	tick, rtt := 20.0, 30.0
 	r := &Result{Run: Run{Tick: &tick}, Network: Network{RTT: &rtt}}

@@ -319,7 +319,7 @@ func TestNoPlace(t *testing.T) {
 	}
 }
 
-// A lobby whose players get an error of the game's Open replays, whatever the error holds.
+// A lobby in which players got an error of the game's Open replays, for any content of the error.
 func TestAnErrorOfOpenReplays(t *testing.T) {
 	g := newGame(nil)
 	g.fails = &fs.PathError{Op: "open", Path: "deck", Err: fs.ErrNotExist}

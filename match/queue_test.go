@@ -53,8 +53,8 @@ func byRating(teams, size int) match.QueueConfig[skill] {
 	}
 }
 
-// Whatever joins and leaves, matches have whole parties, full teams, no player twice and no party
-// beyond its tolerance; and in the end nobody waits who could play.
+// For any joins and leaves, matches have whole parties, full teams, no player twice and no party
+// beyond its tolerance. In the end no party waits that could play.
 func TestMatchesAreWholeFullAndFair(t *testing.T) {
 	for seed := range uint64(12) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
@@ -203,7 +203,8 @@ func TestALongQueueIsSearchedInSlices(t *testing.T) {
 	}
 }
 
-// What cannot wait is refused, and a player who leaves the room leaves the queue with the party.
+// Parties that the queue cannot hold are refused, and a party leaves the queue when one of its
+// players leaves the room.
 func TestTheQueueRefusesAndForgets(t *testing.T) {
 	g := &queueing{cfg: match.QueueConfig[skill]{Teams: 2, TeamSize: 2, MaxParties: 2}}
 	w := netlooptest.New(t, g)

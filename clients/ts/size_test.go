@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What a page loads before it can connect stays small.
+// The file that a page loads before it can connect is small.
 func TestTheBuiltClientIsSmall(t *testing.T) {
 	const most = 42_000 // bytes, gzipped
 	file, err := os.ReadFile("dist/netloop.js")

@@ -10,12 +10,12 @@ import (
 	"github.com/netloop/netloop/internal/testing/nodetest"
 )
 
-// What TypeScript says of the client and of its tests: types are strict.
+// The client and its tests compile with strict types.
 func TestTypeScriptTypes(t *testing.T) {
 	_ = nodetest.Run(t, nodetest.Tool(t, "tsc"), "--project", ".", "--noEmit")
 }
 
-// The tests of the client that are written in TypeScript, each of which is a file of test/.
+// The client's tests in TypeScript pass; each is a file of test/.
 func TestTypeScript(t *testing.T) {
 	files, err := filepath.Glob("test/*.test.ts")
 	if err != nil || len(files) == 0 {
@@ -28,7 +28,7 @@ func TestTypeScript(t *testing.T) {
 	}
 }
 
-// What games embed is committed, so that nobody needs npm to run one: it is what the sources make.
+// The committed client, which games embed so that they run without npm, is the build of the sources.
 func TestTypeScriptIsBuilt(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "netloop.js")
 	nodetest.Tool(t, "terser")
@@ -38,12 +38,12 @@ func TestTypeScriptIsBuilt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile("dist/netloop.js"); err != nil || string(got) != string(want) {
-		t.Errorf("clients/ts/dist is not what clients/ts/src makes (%v): make web, and commit it", err)
+		t.Errorf("clients/ts/dist is not the build of clients/ts/src (%v): make web, and commit it", err)
 	}
 }
 
-// Names that the browser or Node reads are not made short, as internal ones are: nobody would be
-// told of an option that has another name.
+// Names that the browser or Node reads are not shortened, as internal ones are: an option with another
+// name would be ignored without an error.
 func TestTheBuiltClientKeepsNamesOfTheBrowser(t *testing.T) {
 	file, err := os.ReadFile("dist/netloop.js")
 	if err != nil {

@@ -94,7 +94,7 @@ type gear struct {
 	Tag   [2]byte
 }
 
-// queue is a list of elements with one leaf each.
+// lane is a list of elements with one leaf each.
 type lane struct {
 	Places []place `net:"max=5"`
 }

@@ -28,7 +28,7 @@ func (c *court) watch(k *netloop.Call[order, nothing]) (list []room.Payload) {
 }
 
 // The last payloads of a watched method have their values and outcomes, the newest first; a method
-// that nobody watches, or has stopped to watch, keeps none.
+// without a watch, or after one, keeps none.
 func TestPayloadsAreKeptWhileTheyAreWatched(t *testing.T) {
 	c := newCourt(t, netloop.Config{}, nil)
 	_ = c.ask(c.session, idOf(valid), order{N: 1})
@@ -52,7 +52,7 @@ func TestPayloadsAreKeptWhileTheyAreWatched(t *testing.T) {
 	if strings.Join(got, "|") != want {
 		t.Errorf("got  %s\nwant %s", strings.Join(got, "|"), want)
 	}
-	for range 60*5 + 2 { // Nobody asks for five seconds.
+	for range 60*5 + 2 { // No question arrives for five seconds.
 		c.step()
 	}
 	if c.room.WatchedMethods() != 0 {

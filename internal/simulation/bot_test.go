@@ -125,7 +125,7 @@ func (g *bot) listen() {
 	}
 }
 
-// look looks at the objects as a program does that draws them.
+// look reads the objects as a program that draws them does.
 func (g *bot) look(*netloop.Tick) {
 	for o, s := range client.Views(g.c, g.d.pawns) {
 		if abs(float64(s.X)) > 310 || abs(float64(s.Y)) > 310 {
@@ -199,7 +199,7 @@ func (g *bot) flood(n uint64) {
 // key identifies the life among those of all bots.
 func (g *bot) key() uint64 { return uint64(g.n)<<32 | g.life }
 
-// ask asks a question, which is answered exactly once in one way or another.
+// ask makes a call, which gets exactly one answer or error.
 func (g *bot) ask(n uint64) {
 	if g == nil || g.gone || g.c.Closed() != nil || g.c.State().Phase == client.Connecting {
 		return

@@ -58,7 +58,8 @@ func (b *between) sent(k talkKey) {
 	}
 }
 
-// ran notes a message that runs in a room, or in the program, whose key has only the name.
+// ran notes a message that runs in a room, or in the program. The key of the program has only a
+// name.
 func (b *between) ran(in roomKey, at netloop.Stage, from *netloop.Sender, m talk) {
 	sender := roomKey{inc: m.Room}
 	if from != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/netloop/netloop"
 )
 
-// rights_ checks that clients get nothing beyond their rights. The documents: SECURITY.md,
+// rights_ checks that clients have no access beyond their rights. The documents: SECURITY.md,
 // "Permission" in ARCHITECTURE.md, and the comments of netloop.Auth, Ticket and Class.Reads.
 //
 //   - A bot is in a room only with a token that is genuine, valid at its time, for that room
@@ -56,7 +56,7 @@ func (r *rights_) reserved(room string, v netloop.Reservation) {
 	r.reservations[v.Params.(uint64)] = &reservation{room: r.p.rooms.current(room), seats: max(v.Seats, 1), spectates: v.Spectator}
 }
 
-// of returns the reservation by whose ticket a client has joined, or nil.
+// of returns the reservation of the ticket with which a client has joined, or nil.
 func (r *rights_) of(c *netloop.Client) *reservation {
 	var n uint64
 	if has, err := c.Join().Reservation(&n); err != nil || !has {
@@ -108,7 +108,7 @@ func (r *rights_) joined(key roomKey, c *netloop.Client, bot int) {
 		return
 	}
 	if left, was := f.left[join.Subject]; was && r.p.rooms.now()-left <= time.Second+8*f.spec.Rate.Period() {
-		return // It was let in as that player, whose place it takes in another role.
+		return // It was admitted as the same player, in another role.
 	}
 	for _, s := range f.in {
 		if s.subject == join.Subject && s.subject != "" && s.bot != bot {

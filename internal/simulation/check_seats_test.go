@@ -288,7 +288,7 @@ func (r *rooms) normal() {
 	}
 }
 
-// over looks for clients that have never left, and bots that were told nothing.
+// over looks for clients that have never left, and bots that were not told the end.
 func (r *rooms) over() {
 	for _, name := range r.names() {
 		r.p.fail("ends", "room %q is open after the end of the server, with %d clients", name, len(r.byName[name].in))

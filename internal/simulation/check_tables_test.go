@@ -13,8 +13,8 @@ import (
 	"github.com/netloop/netloop/internal/bridge"
 )
 
-// tables checks that nothing remains of clients and rooms that have gone. The documents:
-// "Goroutines and ownership" in ARCHITECTURE.md, LIMITS.md and METRICS.md.
+// tables checks that a server keeps no data of ended clients and rooms. The documents: "Goroutines
+// and ownership" in ARCHITECTURE.md, LIMITS.md and METRICS.md.
 //
 //   - At rest the tables of a room have entries of its present clients alone, no queue has entries,
 //     and the gauges of the server and of its game agree with its rooms.

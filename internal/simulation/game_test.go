@@ -11,8 +11,8 @@ import (
 	"github.com/netloop/netloop/internal/bridge"
 )
 
-// game is the game of a story. Its rooms do what commands and clients say, so that a recording
-// contains all that they depend on; they tell the play the facts and read none.
+// game is the game of a story. Its rooms act only on commands and on messages of clients, so that
+// a recording contains all that they depend on. They report facts to the play, and read none.
 type game struct{ p *play }
 
 // openerGame also opens rooms for clients that ask for unknown names.

@@ -8,9 +8,9 @@ import (
 	"github.com/netloop/netloop/netlooptest"
 )
 
-// A computer that was suspended continues with a clock that stands behind. The measurements of
-// before must not take all of the lead away: inputs for the server's present come too late, and
-// were never measured again.
+// After a suspension the clock of a computer is behind. The measurements from before must not
+// remove the whole lead: inputs without a lead arrive too late, are not measured, and so would
+// never restore it.
 func TestAComputerThatWasSuspendedControlsItsPlayerAgain(t *testing.T) {
 	for _, delay := range []time.Duration{0, 60 * time.Millisecond, 150 * time.Millisecond} {
 		s := &Story{Seed: 383, Length: 8 * time.Second, Server: server{Room: netloop.RoomSpec{Rate: netloop.Hz(10), MaxClients: 2}, Incarnation: 1}, Events: []Event{

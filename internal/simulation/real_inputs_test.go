@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// mostTries is how often keys are pressed again in real time: on a loaded machine an input may be
-// late, and does not run then, or later than it must.
+// mostTries is the number of repetitions of a press in real time: on a loaded machine an input may
+// be late, and then it does not run, or runs later than promised.
 const mostTries = 5
 
-// again presses keys again whose presses have not run, and waits for them. It reports false once
-// they have not run too often.
+// again repeats the presses that have not run, and waits for them. It reports false after too many
+// repetitions.
 func (x *inputs) again() bool {
 	if x.tries >= mostTries {
 		return false

@@ -80,7 +80,7 @@ func (l *realLink) send(d netem.Direction, size int) []time.Duration {
 	return delays
 }
 
-// streamDelay returns the delay of a piece of a stream, in which nothing is lost.
+// streamDelay returns the delay of a piece of a stream, which loses no data.
 func (l *realLink) streamDelay(d netem.Direction) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

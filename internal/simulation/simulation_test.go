@@ -70,7 +70,7 @@ func playSeed(t *testing.T, seed uint64) time.Duration {
 	return r.rooms
 }
 
-// A seed is worth nothing if its story is another each time.
+// A seed repeats a failure only if its story is the same each time.
 func TestASeedPlaysTheSameEachTime(t *testing.T) {
 	seeds.OneGoroutine(t)
 	for seed := range seeds.Of(t, 50) {

@@ -43,7 +43,7 @@ type world interface {
 	tick(room string, fn func(*netloop.Tick))
 	// stop stops the machine for a time.
 	stop(d time.Duration)
-	// atRest reports whether nothing happens any more.
+	// atRest reports whether no work is pending any more.
 	atRest() bool
 	// rest looks for promises about connections at rest.
 	rest()

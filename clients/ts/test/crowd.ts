@@ -1,5 +1,5 @@
-// Plays what a client of a crowd has received, and prints what that has taken. The file is named on
-// the command line.
+// Plays the packets that one client of a crowd has received, and prints the time that this has taken.
+// The command line names the file.
 //
 //     node --expose-gc --single-threaded --max-semi-space-size=512 crowd.mjs FILE
 
@@ -13,7 +13,7 @@ const WARM = 120; // frames until the code is compiled
 const frames = new Float64Array(packets.length);
 const times = new Float64Array(packets.length);
 
-/** Plays everything, and counts frames from the warm ones on. */
+/** Plays all packets, and records the times of frames after the warm-up. */
 function play(): { frames: number; packets: number; digests: number; garbage: number; growth: number } {
   const p = new Player(packets);
   let [frame, timed, count, spent] = [0, 0, 0, 0];

@@ -1,5 +1,5 @@
-// Plays what a client of a crowd has received in a page, a snapshot in each frame that the browser
-// draws, as a game does: internal/browser/crowd.mjs shows it to Chromium.
+// Plays the packets that one client of a crowd has received in a page, a snapshot in each frame that the
+// browser draws, as a game does: internal/browser/crowd.mjs opens the page in Chromium.
 
 import { packetsOf, percentile, Player } from "./player.js";
 
@@ -8,7 +8,7 @@ declare const gc: () => void;
 const WARM = 120; // frames until the code is compiled
 const HALF = 1800;
 
-/** Plays everything once, and returns what frames have taken from the warm ones on. */
+/** Plays all packets once, and returns the times of frames after the warm-up. */
 async function play(file: string) {
   const packets = packetsOf(new Uint8Array(await (await fetch(file)).arrayBuffer()));
   const times = new Float64Array(packets.length);

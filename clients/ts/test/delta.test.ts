@@ -1,4 +1,4 @@
-// What is written as a delta is read as what it was, whatever it is relative to: inputs travel so.
+// A value that was written as a delta, from any baseline, is read unchanged. Inputs are encoded in this way.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -18,7 +18,7 @@ const FIELDS =
   "{A int8; B uint32; C int64; D uint64; E float32; F float32; G float64; H float32 quant=1/256; I float32 quant=1/8 steps=-800:800; " +
   "J float64 quant=1/100; Q quat bits=10; R quat bits=20; S bool; T ref; U instant; V string max=9; W []int16 max=5; X proto a.B max=9; Y [3]byte}";
 
-/** A value of a leaf, which is often near the one before. */
+/** A value of a leaf, often near the value before. */
 function near(l: Leaf, was: unknown, random: Random): unknown {
   const step = random.below(7) - 3;
   const far = random.below(5) === 0;

@@ -1,4 +1,4 @@
-// What is drawn between two versions, and what prediction makes of the server's word.
+// The drawn state between two versions, and the corrections of predictions by the server's state.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -18,7 +18,7 @@ import { classOf, messageOf } from "./types.js";
 
 const SHIP = "{X float32 quant=1/256; Yaw float32; Hull uint8; Rot quat bits=12; Name string max=16}";
 
-/** What lies between two states, t of the way. */
+/** The interpolated state at the part t of the way between two states. */
 function between(known: ConstructorParameters<typeof Leaves>[1], a: object, b: object, t: number): any {
   const of = classOf(SHIP);
   const leaves = new Leaves(of, known);
@@ -132,7 +132,7 @@ test("inputs are repeated until the server has them, and none is made twice", ()
   assert.deepEqual(viewOf({ from: 8, to: 10, alpha: 1.2 }), { from: 10, to: 10, alpha: 0 });
 });
 
-/** A ship that is predicted, and a server's word that the test makes up. */
+/** A predicted ship, and a state of the server that the test makes up. */
 function predicting() {
   const of = classOf("{X float32 quant=1/256; Hull uint8}");
   const state: Record<string, any> = { X: 0, Hull: 3 };

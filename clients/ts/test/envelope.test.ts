@@ -10,7 +10,7 @@ import { Refusal } from "../src/wire/refusal.js";
 import { clip, Walker, Writer } from "../src/wire/protobuf.js";
 import { example } from "./page.js";
 
-/** A connection, what it has sent, and what has arrived. */
+/** A connection, its sent datagrams and frames, and its arrivals. */
 function linkAt(now: number) {
   const [client, server] = MemoryConn.pair();
   const sent = { stream: [] as number[], datagrams: [] as Uint8Array[], closed: [] as unknown[] };
@@ -25,7 +25,7 @@ function linkAt(now: number) {
   return { link, traffic, hear };
 }
 
-/** What arrives with a frame of the page. */
+/** The arrivals of a frame of docs/WIRE.md. */
 function framed(name: string): Arrival[] {
   const { link } = linkAt(1);
   new Cutter().take(example(name), () => 16384, (f) => (link.frame(f), true));

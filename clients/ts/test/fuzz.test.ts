@@ -1,4 +1,4 @@
-// Any bytes: nothing throws, nothing hangs, and memory stays within its limit.
+// With any bytes no reader throws or hangs, and memory is within its limit.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -101,7 +101,7 @@ test("damaged tables are read or refused", () => {
   assert.ok(read > 20, `${read}`);
 });
 
-/** A field of protobuf with bytes. */
+/** A protobuf field of bytes. */
 function field(num: number, ...parts: Uint8Array[]): Uint8Array {
   const w = new ByteWriter();
   w.u8(num << 3 | 2);

@@ -1,4 +1,4 @@
-// The examples of docs/WIRE.md, with what the page says of them.
+// The examples of docs/WIRE.md, with the values that the page gives for them.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -14,12 +14,12 @@ import { ByteReader, ByteWriter } from "../src/wire/bytes.js";
 import { example } from "./page.js";
 import { classOf, messageOf } from "./types.js";
 
-/** A replica of one class whose fields are these. */
+/** A replica of one class with these fields. */
 function replicaOf(fields: string, tick: number): Replica {
   return new Replica({ classes: [classOf(fields)], methods: [], input: undefined }, tick);
 }
 
-/** The state in a slot, and what is known of it. */
+/** The object in a slot, in its first generation. */
 function at(r: Replica, slot: number) {
   return r.get(slot * 2 ** 32 + 1);
 }
@@ -135,7 +135,7 @@ test("quantised values and rotations are written and read", () => {
   assert.deepEqual(encodeMessage(type, got), example("message-steps"));
 });
 
-/** What the differences of some leaves make of a message. */
+/** The message that results from the differences of some leaves. */
 function edited(text: string, message: Uint8Array, differences: Uint8Array, leaves: number): unknown[] {
   const layout = messageOf(text).layout!;
   const { n, x } = cellsOf(layout, message);

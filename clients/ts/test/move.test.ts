@@ -12,7 +12,7 @@ const SECRET = { secret: "first", keepMs: 10_000 };
 const OFFSET = 4000;
 const FRAME = 1000 / 60;
 
-/** Steps frames, and answers requests for the time over a way of so many ms. */
+/** Steps frames, and answers time requests after a one-way delay in ms. */
 function frames(rig: Rig, n: number, way = 0): void {
   const { peer } = rig;
   for (let i = 0; i < n; i++) {
@@ -38,7 +38,7 @@ function inputsLeft(rig: Rig, since: number): boolean {
   });
 }
 
-/** Moves to a room whose tick 5 was due 100 ms ago, and returns from which datagram on it is there. */
+/** Moves to a room with tick 5 due 100 ms ago. Returns the index of the first datagram to that room. */
 async function move(rig: Rig): Promise<number> {
   const { peer } = rig;
   peer.send(say.moved("a@box"));
@@ -117,7 +117,7 @@ test("a newcomer to a room that another has replaced takes the time of the new o
   assert.ok(client.clock.tick <= 7, `tick ${client.clock.tick}`);
 });
 
-/** The packets of inputs that have left since a datagram: the newest step, and the generation. */
+/** The input packets sent since a datagram: their newest step and their generation. */
 function packetsLeft(rig: Rig, since: number): { newest: number; generation: number }[] {
   return rig.peer.datagrams.slice(since).flatMap((d) => {
     const packet = fields(d)[8];

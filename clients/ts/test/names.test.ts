@@ -1,4 +1,4 @@
-// A page that writes a name wrongly is told the right one.
+// The error for a mistyped name contains the right one.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// Writes state packets as a server would, for tests of what no example of the page shows.
+// Writes state packets as a server would, for tests without an example in docs/WIRE.md.
 
 import type { Class } from "../src/codec/schema.js";
 import type { Version } from "../src/codec/delta.js";
@@ -7,7 +7,7 @@ import { DeltaWriter } from "../src/codec/writedelta.js";
 import { BitWriter } from "../src/wire/bitwriter.js";
 import { ByteWriter } from "../src/wire/bytes.js";
 
-/** One packet that is relative to nothing. Its records are to be written in rising order of slots. */
+/** One packet without an origin. Its records must be written in rising order of slots. */
 export class Packet {
   private readonly w = new BitWriter();
   private last = -1;

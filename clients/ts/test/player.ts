@@ -1,5 +1,5 @@
-// Plays what a client of a crowd has received, frame by frame: what a page does for each snapshot
-// before it draws.
+// Plays the packets that one client of a crowd has received, frame by frame: the work of a page for each
+// snapshot, without the drawing.
 
 import { Replica } from "../src/state/replica.js";
 import { classOf } from "./types.js";
@@ -40,7 +40,7 @@ export class Player {
     return got.whole;
   }
 
-  /** Reads what has changed, and makes the acknowledgement. */
+  /** Reads the changed objects, and makes the acknowledgement. */
   finish(): void {
     const changes = this.replica.changes();
     for (let k = 0; k < changes.length; k++) changes[k].object.flat(this.flat);

@@ -1,4 +1,4 @@
-// Numbers that a seed decides, for tests.
+// Random numbers from a seed, for tests.
 
 /** Mulberry32: small, and good enough to choose bytes with. */
 export class Random {
@@ -21,7 +21,7 @@ export class Random {
     return Uint8Array.from({ length: n }, () => this.below(256));
   }
 
-  /** A copy of bytes in which something is wrong. */
+  /** A damaged copy of bytes. */
   damage(bytes: Uint8Array): Uint8Array {
     let b = Array.from(bytes);
     for (let i = 1 + this.below(3); i > 0; i--) {

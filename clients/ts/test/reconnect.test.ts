@@ -1,4 +1,4 @@
-// How a client comes back whose connection has broken, and what a tab in the background costs.
+// Reconnection after a broken connection, and the cost of a tab in the background.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

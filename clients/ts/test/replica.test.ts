@@ -1,4 +1,4 @@
-// What the examples of docs/WIRE.md do not show of the replica.
+// The cases of the replica without an example in docs/WIRE.md.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

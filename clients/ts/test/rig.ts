@@ -1,5 +1,4 @@
-// A client whose server is the test: transports in memory, and a clock that stands still unless the
-// test moves it.
+// A client with the test as its server: transports in memory, and a clock that only the test advances.
 
 import type { Client, ConnectInfo, ConnectOptions, Platform } from "../src/api.js";
 import { join } from "../src/connect.js";
@@ -11,7 +10,7 @@ import { example } from "./page.js";
 
 export const NS = 1e6;
 
-/** Time as the test makes it. */
+/** A clock and timers that the test controls. */
 export class Clock {
   at = 1000;
   private timers: { at: number; fn: () => void }[] = [];
@@ -32,7 +31,7 @@ export class Clock {
     random: () => 0.5,
   };
 
-  /** Moves on, and runs what has come due. */
+  /** Advances the clock, and runs the due timers. */
   pass(ms: number): void {
     const end = this.at + ms;
     for (;;) {
@@ -117,7 +116,7 @@ export function fields(b: Uint8Array): Record<number, number | Uint8Array> {
 
 /** The server's end of a connection. */
 export class Peer {
-  /** What the client has sent, as kinds and bodies. */
+  /** The frames that the client has sent, as kinds and bodies. */
   frames: { kind: Kind; body: Uint8Array }[] = [];
   datagrams: Uint8Array[] = [];
   closed: { code: number; text: string } | undefined;
@@ -140,7 +139,7 @@ export class Peer {
     });
   }
 
-  /** Takes what the client has sent. */
+  /** Reads the data that the client has sent. */
   hear(): this {
     this.client.deliver();
     return this;
@@ -230,7 +229,7 @@ export class Rig {
     return this.client;
   }
 
-  /** Steps a frame, and lets the server hear of it. */
+  /** Steps a frame, and passes the sent data to the server. */
   step(ms = 16, times = 1): void {
     for (let i = 0; i < times; i++) {
       this.clock.pass(ms);

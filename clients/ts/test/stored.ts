@@ -1,4 +1,4 @@
-// Looks into a replica, for tests: what it stores is nobody else's business.
+// Reads the stored data of a replica, for tests; other code must not read it.
 
 import { Blob, List } from "../src/codec/layout.js";
 import { Memory, type ReplicatedObject } from "../src/state/object.js";
@@ -9,12 +9,12 @@ function objectsOf(replica: Replica): ReplicatedObject[] {
   return (replica as unknown as { slots: (ReplicatedObject | undefined)[] }).slots.filter((o) => o !== undefined);
 }
 
-/** How many versions are stored of all objects. */
+/** The number of stored versions of all objects. */
 export function versionsOf(replica: Replica): number {
   return objectsOf(replica).reduce((n, o) => n + o.versions.length, 0);
 }
 
-/** What a replica has to count: each version, spare ones as well, and each string and list once. */
+/** The memory that a replica has to count: each version, spare ones too, and each string and list once. */
 export function memoryOf(replica: Replica): number {
   const seen = new Set<unknown>();
   let size = 0;

@@ -1,5 +1,5 @@
-// Any bytes over any transport: nothing throws out of a step, nothing hangs, nothing grows without a
-// bound, and a client that is told nonsense ends with a code or goes on.
+// With any bytes over any transport no step throws or hangs, no memory grows without a bound, and a client
+// that receives invalid data ends with a code or continues.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// The clocks: what the server's time is, which steps a frame runs, how far they lead.
+// The clocks: the estimate of the server's time, the steps that a frame runs, and their lead.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -75,7 +75,7 @@ class Parser {
     return t;
   }
 
-  /** What stands behind a type and belongs to it: an element leaves the limit to its list. */
+  /** The parts that follow a type in its text. An element leaves the limit to its list. */
   private tags(t: Type): Type {
     if (t.kind === Kind.Float32 || t.kind === Kind.Float64) {
       const step = this.take(/quant=(\d+)\/(\d+)/);

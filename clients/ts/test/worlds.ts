@@ -1,6 +1,6 @@
-// Reads what a test of the server has written of random worlds: what each of its clients received,
-// and what the reader that is written from docs/WIRE.md in Go made of it. This one has to make the
-// same of everything. The file is named on the command line; what it holds is in the Go test.
+// Reads the log of a Go test with random worlds: the packets that each client received, and the results of
+// the reader in Go that was written from docs/WIRE.md. The reader in TypeScript must have the same results.
+// The command line names the file; typescript_test.go of internal/netvar describes its content.
 
 import { readFileSync } from "node:fs";
 import { inspect, isDeepStrictEqual } from "node:util";
@@ -87,7 +87,7 @@ class Worlds {
     this.checkStates(replica);
   }
 
-  /** What is shown of some objects: encoded as a message it is the same, and so is a copy. */
+  /** Checks the shown state of some objects: encoded as a message it is equal to the original, and so is a copy. */
   private checkStates(replica: Replica): void {
     const changes = replica.changes();
     for (const c of changes) {

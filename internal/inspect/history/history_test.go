@@ -90,7 +90,7 @@ var made struct {
 	file []byte
 }
 
-// replayArena opens the replay of a recording of a game.
+// replayOf returns a function that opens the replay of a recording of a game.
 func replayOf(g func() netloop.Game) func(io.ReadSeeker) (*room.Replay, error) {
 	return func(f io.ReadSeeker) (*room.Replay, error) {
 		r, err := netloop.NewReplay(netloop.Config{}, g(), f)

@@ -102,7 +102,7 @@ func onEachSocket(t *testing.T, test func(t *testing.T, h *host)) {
 }
 
 // An attacker that reads the client's records sends copies, and forgeries with its id, from other
-// sockets: the path stays, nothing is sent to the attacker, and the client still sends records.
+// sockets: the path is kept, the attacker gets no packet, and the client still sends records.
 func TestForeignRecordsMoveNoClient(t *testing.T) {
 	onEachSocket(t, func(t *testing.T, h *host) {
 		g, s := tapped(t, h)

@@ -178,7 +178,7 @@ func TestASlowPathStaysActive(t *testing.T) {
 	}
 }
 
-// Stop ends a channel: it sends nothing, it answers nothing, and its id is free.
+// Stop ends a channel: it sends no records and no responses, and its id is free.
 func TestAStoppedChannelIsSilent(t *testing.T) {
 	w := newWorld(t)
 	w.play(time.Second)
@@ -223,7 +223,7 @@ func TestAStoppedChannelIsSilent(t *testing.T) {
 	}
 }
 
-// A socket without room costs its records alone.
+// If the socket has no room, only the record is lost.
 func TestARecordWithoutRoomIsLost(t *testing.T) {
 	w := newWorld(t)
 	w.play(time.Second)
@@ -246,7 +246,8 @@ func TestARecordWithoutRoomIsLost(t *testing.T) {
 	}
 }
 
-// Responses to no challenge, to one that was answered, and to one long ago prove nothing.
+// A response proves no path if there was no challenge, if the challenge was answered before, or if
+// it was sent long ago.
 func TestWrongResponsesProveNothing(t *testing.T) {
 	w := newWorld(t, func(_ *world, p packet) bool { return p.kind() == kindResponse })
 	w.run(10 * time.Second)

@@ -138,8 +138,8 @@ func TestACopyFromElsewhereMovesNothing(t *testing.T) {
 	w.active(true)
 }
 
-// An address from which all records come, but which does not answer, gets at most three times their
-// bytes, and nothing once they end.
+// An address that sends all records but answers no challenge gets at most three times their bytes,
+// and no bytes once they end.
 func TestAnAddressThatDoesNotAnswer(t *testing.T) {
 	for name, c := range map[string]struct {
 		next  func(w *world) packet

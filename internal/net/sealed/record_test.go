@@ -271,7 +271,7 @@ func TestPhasesAreLongEnoughAndShortEnough(t *testing.T) {
 	}
 }
 
-// Without keys nothing is sealed, and no key seals more.
+// A sealer without keys seals no record.
 func TestAnExporterThatFails(t *testing.T) {
 	keys := keysOf(1)
 	keys.records = 2

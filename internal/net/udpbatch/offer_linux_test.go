@@ -65,8 +65,8 @@ func sizesOf(packets [][]byte) (sizes []int) {
 	return sizes
 }
 
-// An offer does not wait: while the kernel takes nothing, a bounded number of packets waits, and
-// further ones are lost and counted. QUIC's writers wait and lose nothing.
+// An offer does not wait: while the kernel accepts no packets, a bounded number of offered packets
+// waits, and further ones are lost and counted. QUIC's writers wait, and lose no packet.
 func TestOffersDoNotWait(t *testing.T) {
 	for _, size := range []int{1, 1200} {
 		synctest.Test(t, func(t *testing.T) {
@@ -227,7 +227,7 @@ func TestCloseSendsOffers(t *testing.T) {
 	})
 }
 
-// Offers allocate nothing, also when batches turn.
+// Offers allocate no memory, also when batches change.
 func TestOfferingAllocatesNothing(t *testing.T) {
 	w, _ := newWriter(t, Config{})
 	w.hand = func(_ int, m []mmsghdr) (int, error) { return len(m), nil }

@@ -190,7 +190,7 @@ func TestNoDeadlineDelaysAClose(t *testing.T) {
 	_ = socket.Close()
 }
 
-// incoming is the only connection of a host.
+// visitor returns the only connection of a host.
 func (h *host) visitor(t *testing.T) (in *incoming) {
 	t.Helper()
 	nettest.Eventually(t, "a connection", func() bool {
