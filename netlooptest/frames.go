@@ -47,11 +47,12 @@ type frames struct {
 	start time.Duration // of frame 0, by the client's clock
 	next  uint64
 	last  time.Duration // time of the last frame, by the client's clock
+	due   time.Duration // time of the next frame, by the world's clock
 }
 
-// due returns the world's time of the client's next frame.
-func (s *seat) due() time.Duration {
-	return s.clock.When(s.frames.start + s.frames.line.GameTime(s.frames.next))
+// schedule sets the time of the client's next frame.
+func (s *seat) schedule() {
+	s.frames.due = s.clock.When(s.frames.start + s.frames.line.GameTime(s.frames.next))
 }
 
 // begin checks the clock and the frame rate of a client that joins, and starts its frames.
@@ -68,6 +69,7 @@ func (w *World) begin(s *seat) {
 	}
 	s.frames.start = s.clock.At(w.net.Now())
 	s.frames.last, s.frames.next = s.frames.start, 1
+	s.schedule()
 }
 
 // advance advances time, with the frames that are due before then.
@@ -76,8 +78,8 @@ func (w *World) advance(to time.Duration) {
 		var first *seat
 		at := to
 		for _, s := range w.clients {
-			if s.frames.own && s.due() < at {
-				first, at = s, s.due()
+			if s.frames.own && s.frames.due < at {
+				first, at = s, s.frames.due
 			}
 		}
 		w.net.Advance(at)
@@ -92,6 +94,7 @@ func (w *World) advance(to time.Duration) {
 // drops frames.
 func (s *seat) frame(now time.Duration) {
 	s.frames.next++
+	s.schedule()
 	if s.frozen || s.gone {
 		return
 	}

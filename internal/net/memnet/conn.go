@@ -2,6 +2,7 @@ package memnet
 
 import (
 	"bytes"
+	"sync/atomic"
 	"time"
 
 	"github.com/netloop/netloop/internal/netem"
@@ -50,6 +51,7 @@ type end struct {
 	counts Counts          // packets of out
 	clock  Clock
 	srtt   time.Duration
+	woken  atomic.Bool // the session has data to send since the last pump of Take, or has ended
 
 	stream streamOut // towards the peer
 	in     streamIn
@@ -150,7 +152,17 @@ func (e *end) start(cfg transport.SessionConfig) *transport.Session {
 	var s *transport.Session
 	s, e.link = transport.NewSession(cfg)
 	e.link.SetRTT(e.rtt())
+	wake := func() { e.woken.Store(true) }
+	e.link.OnWake(wake, wake)
 	return s
+}
+
+// take pumps if the session has asked for it.
+func (e *end) take() {
+	if e.woken.Load() {
+		e.woken.Store(false)
+		e.pump()
+	}
 }
 
 // pump sends the session's pending data, and closes the link of a closing session.

@@ -48,8 +48,8 @@ func (n *Network) Serve(h transport.Handler) { n.handler = h }
 func (n *Network) Dial(l Link, g transport.Greeting, cfg transport.SessionConfig, done func(*transport.Session, *netloopv1.Welcome, error)) *Conn {
 	n.dialled++
 	c := &Conn{net: n, remote: fmt.Sprintf("memory:%d", n.dialled)}
-	c.client = end{conn: c, peer: &c.server, out: netem.NewPath(l, n.seed, 2*n.dialled)}
-	c.server = end{conn: c, peer: &c.client, out: netem.NewPath(l, n.seed, 2*n.dialled+1)}
+	c.client.conn, c.client.peer, c.client.out = c, &c.server, netem.NewPath(l, n.seed, 2*n.dialled)
+	c.server.conn, c.server.peer, c.server.out = c, &c.client, netem.NewPath(l, n.seed, 2*n.dialled+1)
 	n.conns = append(n.conns, c)
 	c.dial(g, cfg, done)
 	return c
@@ -79,8 +79,8 @@ func (n *Network) Advance(to time.Duration) {
 func (n *Network) Take() {
 	alive := n.conns[:0]
 	for _, c := range n.conns {
-		c.server.pump()
-		c.client.pump()
+		c.server.take()
+		c.client.take()
 		if !c.server.gone || !c.client.gone {
 			alive = append(alive, c)
 		}
