@@ -98,10 +98,7 @@ func (x *inputs) wait() {
 	for _, p := range x.presses {
 		last = max(last, p.deadline+nap)
 	}
-	if !x.p.await(last-x.p.w.Now(), x.ranAll) {
-		return
-	}
-	if x.p.real && x.again() {
+	if !x.p.await(last-x.p.w.Now(), x.ranAll) || x.p.real && x.again() {
 		return
 	}
 	for n := uint32(1); n <= x.fired; n++ {
@@ -141,35 +138,45 @@ func (x *inputs) rest() {
 		return
 	}
 	x.moves()
+	// The state that the presses have changed arrives, and the unused tickets expire.
+	if x.p.await(2*time.Second+4*x.p.rooms.slowest(), x.p.w.atRest) {
+		x.p.await(6*time.Second, x.p.unreserved)
+	}
 }
 
-// moves lets some bots move to other rooms, and press a key as soon as they play.
+// moves lets some bots move to other rooms at once, and press a key as soon as they play.
 func (x *inputs) moves() {
-	names, moved := x.p.rooms.names(), 0
+	names, way := x.p.rooms.names(), map[*bot]string{}
 	for i, g := range x.p.all {
 		from := x.p.rooms.byName[g.c.Room()]
 		to := names[i%len(names)]
-		if !g.playing() || from == nil || from.in[g.c.ID()] == nil || from.in[g.c.ID()].spectator || to == from.key.name || moved == 3 {
+		if !g.playing() || from == nil || from.in[g.c.ID()] == nil || from.in[g.c.ID()].spectator || to == from.key.name || len(way) == 3 {
 			continue
 		}
-		all, err := x.p.reserve(to, netloop.Reservation{TTL: 6 * time.Second})
-		if err != nil || g.c.Move(all[0]) != nil {
-			continue
+		if all, err := x.p.reserve(to, netloop.Reservation{TTL: 6 * time.Second}); err == nil && g.c.Move(all[0]) == nil {
+			way[g] = to
 		}
-		moved++
-		for range 200 {
-			if !x.p.until(x.p.w.Now()+nap) || g.playing() && g.c.Room() == to {
-				break
+	}
+	if len(way) == 0 {
+		return
+	}
+	for by := x.p.w.Now() + 10*time.Second; len(way) > 0; {
+		if !x.p.until(x.p.w.Now() + nap) {
+			return
+		}
+		for _, g := range x.p.all {
+			to, moves := way[g]
+			there, s := g.playing() && g.c.Room() == to, g.c.State()
+			if !moves || !there && s.Phase != client.Closed && x.p.w.Now() < by {
+				continue
 			}
+			delete(way, g)
+			f := x.p.rooms.byName[to] // It may refuse a player who is in it already.
+			if !there && f != nil && f.spec.Duplicate != netloop.DuplicateRefuse && s.Code != netloop.CodeReplaced && g.join.Vanish == 0 {
+				x.p.fail("tickets", "bot %d had a valid ticket for room %q, and is %v in room %q: %v %q", g.n, to, s.Phase, g.c.Room(), s.Code, s.Text)
+			}
+			x.press(g, "after a move", 0)
 		}
-		f := x.p.rooms.byName[to] // It may refuse a player who is in it already.
-		if s := g.c.State(); (s.Phase != client.Playing || g.c.Room() != to) && x.p.finding == nil && f != nil && f.spec.Duplicate != netloop.DuplicateRefuse && s.Code != netloop.CodeReplaced && g.join.Vanish == 0 {
-			x.p.fail("tickets", "bot %d had a valid ticket for room %q, and is %v in room %q: %v %q", g.n, to, s.Phase, g.c.Room(), s.Code, s.Text)
-		}
-		x.press(g, "after a move", 0)
 	}
-	if moved > 0 && x.p.finding == nil {
-		x.wait()
-		x.p.await(7*time.Second, x.p.w.atRest)
-	}
+	x.wait()
 }

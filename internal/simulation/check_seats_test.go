@@ -220,6 +220,14 @@ func (r *rooms) patience() time.Duration {
 	return wait
 }
 
+// slowest returns the longest period of a room.
+func (r *rooms) slowest() (period time.Duration) {
+	for _, f := range r.byName {
+		period = max(period, f.spec.Rate.Period())
+	}
+	return period
+}
+
 // settled is the longest time that a client may be on its way, at rest: an attempt to connect.
 const settled = 6 * time.Second
 

@@ -255,16 +255,25 @@ func (p *play) recover() {
 	}
 }
 
-// await plays for a time. In real time it ends as soon as a condition holds. It reports false once
-// a check has found something.
+// await plays for a time, or until a condition holds. It reports false once a check has found
+// something.
 func (p *play) await(d time.Duration, done func() bool) bool {
-	for by := p.w.Now() + d; p.real && p.w.Now() < by && !done(); {
-		if !p.until(p.w.Now() + nap) {
+	for by := p.w.Now() + d; p.w.Now() < by && !done(); {
+		if !p.until(min(p.w.Now()+nap, by)) {
 			return false
 		}
-		d = by - p.w.Now()
 	}
-	return p.real || p.until(p.w.Now()+d)
+	return p.finding == nil
+}
+
+// unreserved reports whether no seat is reserved by a ticket.
+func (p *play) unreserved() bool {
+	for info := range p.server.Rooms() {
+		if info.Reserved > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // look looks for broken promises. In real time, where packets and ticks may be late, it looks again
@@ -316,9 +325,9 @@ func (p *play) end() {
 	}
 }
 
-// told reports whether all bots know that the server has ended.
+// told reports whether all rooms have ended, and all bots know that the server has.
 func (p *play) told() bool {
-	return !slices.ContainsFunc(p.all, func(g *bot) bool { return !g.gone && g.c.Closed() == nil })
+	return len(p.rooms.byName) == 0 && !slices.ContainsFunc(p.all, func(g *bot) bool { return !g.gone && g.c.Closed() == nil })
 }
 
 // fail records the first broken promise.

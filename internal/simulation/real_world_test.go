@@ -225,10 +225,7 @@ func (w *realWorld) atRest() bool {
 	for _, g := range w.p.all {
 		rest = rest && (g.gone || g.playing() || g.c.Closed() != nil)
 	}
-	for info := range w.server.Rooms() {
-		rest = rest && info.Reserved == 0
-	}
-	return rest && w.unadmitted() == 0
+	return rest && w.p.unreserved() && w.unadmitted() == 0
 }
 
 // rest looks for promises of real connections.
