@@ -8,6 +8,7 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/testing/seeds"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -111,6 +112,7 @@ func TestRepeatedVerifyIsAnsweredInTime(t *testing.T) {
 // snapshots from snapshots that were never sent, because the link or the server's send queue was
 // full.
 func TestHeldBackSnapshotsAreDistinguishedFromLostOnes(t *testing.T) {
+	seeds.OneGoroutine(t)
 	const ticks = 600
 	run := func(l netlooptest.Link, every int, meanwhile func(w *netlooptest.World, c *client.Client, n int)) client.Stats {
 		w := netlooptest.New(t, game{explainSchema, func(r *netloop.Room) {

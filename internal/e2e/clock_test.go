@@ -16,6 +16,7 @@ import (
 // Ten seconds after the join a client estimates the server's game time to a millisecond in 99 of
 // 100 frames, over a link with jitter and with the worst clock drift.
 func TestAClientKnowsTheServersClockToAMillisecond(t *testing.T) {
+	seeds.OneGoroutine(t)
 	for _, ppm := range []int{0, 200, -200} {
 		t.Run(fmt.Sprint(ppm), func(t *testing.T) {
 			var errors []time.Duration

@@ -8,6 +8,7 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/bridge"
+	"github.com/netloop/netloop/internal/testing/seeds"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -157,6 +158,7 @@ func TestClientsReceiveTheEpochAfterAStall(t *testing.T) {
 
 // TestAnHourInARoomDropsNothing runs an hour of virtual time in which no tick is too long.
 func TestAnHourInARoomDropsNothing(t *testing.T) {
+	seeds.OneGoroutine(t)
 	minutes := 60
 	if testing.Short() {
 		minutes = 5

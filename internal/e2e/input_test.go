@@ -14,6 +14,7 @@ import (
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/internal/recording"
+	"github.com/netloop/netloop/internal/testing/seeds"
 	"github.com/netloop/netloop/internal/transport"
 	"github.com/netloop/netloop/netlooptest"
 )
@@ -211,6 +212,7 @@ func lateKeys[M any](t *testing.T, pack func(step, key uint32) M, unpack func(M)
 
 // A client sends one datagram in each tick, also in the fastest room, and is not thrown out for it.
 func TestInputsAtAThousandHertzAreWithinTheLimits(t *testing.T) {
+	seeds.OneGoroutine(t)
 	ran := 0
 	w := netlooptest.New(t, game{schema: steering, script: func(r *netloop.Room) {
 		controls.Handle(r, func(_ *netloop.Tick, _ *netloop.Client, in control) {
@@ -230,6 +232,7 @@ func TestInputsAtAThousandHertzAreWithinTheLimits(t *testing.T) {
 // A room with slow ticks and faster fixed steps runs each input in its step: the client does not
 // wait for a tick to send its inputs, and the lead is within the server's window.
 func TestInputsRunInTheirStepsBetweenSlowTicks(t *testing.T) {
+	seeds.OneGoroutine(t)
 	for _, hz := range []uint64{1, 2, 3, 5} {
 		for _, fixed := range []uint64{10, 30, 120, 1000} {
 			t.Run(fmt.Sprint(hz, " and ", fixed), func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/testing/seeds"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -188,6 +189,7 @@ func TestPerClientRecordsExistFromBeforeJoinToAfterLeave(t *testing.T) {
 // TestAJoinerReportsItsProgress: 2 000 objects take many snapshots. The client reports the
 // received number, and plays as soon as it has all of them.
 func TestAJoinerReportsItsProgress(t *testing.T) {
+	seeds.OneGoroutine(t)
 	for name, link := range map[string]netlooptest.Link{"perfect": perfect, "bad": bad} {
 		w := netlooptest.New(t, ballGame{balls: 2000}, netlooptest.Room(netloop.RoomSpec{Budget: 1000}))
 		w.Step(10)

@@ -90,6 +90,7 @@ func TestTheLeadShrinksAfterAJitterSpike(t *testing.T) {
 // The lead follows a permanent change of the delay: gradually, or by a jump if the change is
 // large. After five seconds inputs are in time.
 func TestTheLeadFollowsTheRoundTrip(t *testing.T) {
+	seeds.OneGoroutine(t)
 	const ms = time.Millisecond
 	for _, c := range []struct {
 		from, to time.Duration
@@ -120,6 +121,7 @@ func TestTheLeadFollowsTheRoundTrip(t *testing.T) {
 // four steps: from then on the server runs inputs made after the stall. Inputs for dropped time
 // do not run, except for those that arrive before the client knows of the stall.
 func TestControlsAreBackSoonAfterAStall(t *testing.T) {
+	seeds.OneGoroutine(t)
 	const way = 40 * time.Millisecond
 	for _, hz := range []uint64{20, 60, 240} {
 		for _, stall := range []time.Duration{200 * time.Millisecond, 330 * time.Millisecond, time.Second, 3 * time.Second, 8 * time.Second} {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/testing/seeds"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -56,6 +57,7 @@ func (b *announcements) inOrder() bool {
 }
 
 func TestMessageWithStateFindsItsObject(t *testing.T) {
+	seeds.OneGoroutine(t)
 	for _, stage := range stages {
 		t.Run(stage.String(), func(t *testing.T) {
 			for _, with := range []bool{true, false} {

@@ -43,6 +43,7 @@ func sent(w *netlooptest.World, c *client.Client, n int) uint64 {
 // TestOverloadedServerClimbsAndRecovers makes ticks longer than their period and then short
 // again: snapshots are halved and joins refused until the load ends.
 func TestOverloadedServerClimbsAndRecovers(t *testing.T) {
+	seeds.OneGoroutine(t)
 	for _, every := range []int{1, 2} {
 		var load time.Duration
 		w := heavy(t, &load, netloop.RoomSpec{SendEvery: every})
@@ -139,6 +140,7 @@ func TestVanishedClientIsNoOverload(t *testing.T) {
 // TestFlushLagOfTheMedianClientCounts delays the packets of some of five clients until the end of
 // each window: two slow clients do not count, three do.
 func TestFlushLagOfTheMedianClientCounts(t *testing.T) {
+	seeds.OneGoroutine(t)
 	for held := range 6 {
 		var load time.Duration
 		w := heavy(t, &load, netloop.RoomSpec{})

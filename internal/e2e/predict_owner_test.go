@@ -9,6 +9,7 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/testing/seeds"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -16,6 +17,7 @@ import (
 // future. The drawn position moves there within the smoothing time, at any frame rate, even if
 // the owner changes again meanwhile; or at once if Smoothing says so.
 func TestAChangeOfOwnerIsDrawnSmoothly(t *testing.T) {
+	seeds.OneGoroutine(t)
 	const speed = 60.0
 	// steps returns the drawn movement per frame while the ship's owner changes at the given
 	// ticks.

@@ -65,6 +65,7 @@ func TestEveryClientConverges(t *testing.T) {
 
 // TestASimulationIsDeterministic: otherwise a seed could not repeat a failure.
 func TestASimulationIsDeterministic(t *testing.T) {
+	seeds.OneGoroutine(t)
 	play := func() (sums []string) {
 		s := newSimulation(t, 3, newCoverage())
 		s.run()

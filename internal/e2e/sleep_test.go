@@ -13,6 +13,7 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/testing/seeds"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -128,6 +129,7 @@ func TestARoomSleepsUntilItHasWork(t *testing.T) {
 // Scheduled calls run in the same ticks in a sleeping room as in one that never sleeps, at all
 // time scales, and cause no other tick.
 func TestTimersWakeARoomInTheirTick(t *testing.T) {
+	seeds.OneGoroutine(t)
 	const most = 3000
 	due := map[string]func(s *sleepGame, r *netloop.Room, t *netloop.Tick){
 		"AfterFunc":       func(s *sleepGame, _ *netloop.Room, t *netloop.Tick) { t.AfterFunc(33333*time.Millisecond, s.mark) },

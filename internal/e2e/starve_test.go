@@ -46,6 +46,7 @@ func longestInputGap(t *testing.T, seed uint64, change func(w *netlooptest.World
 // If the delay of a path grows, for good or for a while, the server runs no new input for at most
 // that growth and one flush: late inputs run. Each press runs, in time or late.
 func TestLateInputsRun(t *testing.T) {
+	seeds.OneGoroutine(t)
 	const ms = time.Millisecond
 	usual := netlooptest.Link{Delay: 40 * ms, Jitter: 2 * ms}
 	longer := func(by, span time.Duration) func(w *netlooptest.World, c *client.Client) {
@@ -82,6 +83,7 @@ func TestLateInputsRun(t *testing.T) {
 // any rate, and also if its client has reconnected or was replaced by another program of the
 // player.
 func TestAnInputWakesASleepingRoom(t *testing.T) {
+	seeds.OneGoroutine(t)
 	type play struct {
 		w   *netlooptest.World
 		c   *client.Client

@@ -73,6 +73,7 @@ func draw(c *client.Client, rate float64) *drawings {
 
 // Even motion is drawn evenly at any frame rate, for snapshots of each tick or every third.
 func TestEvenMotionIsDrawnEvenly(t *testing.T) {
+	seeds.OneGoroutine(t)
 	for _, fps := range []int{24, 60, 144, 240} {
 		for _, every := range []int{1, 3} {
 			t.Run(fmt.Sprintf("%dfps/%d", fps, every), func(t *testing.T) {

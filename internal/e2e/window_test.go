@@ -7,12 +7,14 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/testing/seeds"
 	"github.com/netloop/netloop/netlooptest"
 )
 
 // At each step rate, frame rate and round trip up to 2 s the client makes an input for each step,
 // the server runs them, and a server change of the own object is corrected.
 func TestInputWindowsCoverTwoSeconds(t *testing.T) {
+	seeds.OneGoroutine(t)
 	const ms = time.Millisecond
 	for _, x := range []struct {
 		hz  uint64
