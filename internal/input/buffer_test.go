@@ -362,6 +362,23 @@ func TestARingWantsEachInputOnce(t *testing.T) {
 	if r.Withdraw(150 + 1<<20); r.Wants(150 + 1<<20) {
 		t.Error("an unsendable input is made again")
 	}
+	r = NewRing(opaque(), hz60)
+	r.Add(1, View{})
+	if _, kept := r.At(1); !kept {
+		t.Error("the first input is not kept")
+	}
+	r.Withdraw(1)
+	if _, kept := r.At(1); kept {
+		t.Error("a withdrawn input is kept")
+	}
+	// A confirmation of a step that had the same slot confirms no other input.
+	r.Add(7, View{})
+	if r.Confirm(7+2*window, 0, 0); len(r.AppendPacket(nil, 1000)) == 0 {
+		t.Error("an unconfirmed input is not sent")
+	}
+	if r.Confirm(7, 0, 0); len(r.AppendPacket(nil, 1000)) != 0 {
+		t.Error("a confirmed input is sent again")
+	}
 }
 
 // When the steps are set back, the inputs of later steps are made again, earlier ones are sent
