@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -244,6 +245,18 @@ func TestAScrapeHasAllCountedValues(t *testing.T) {
 	}
 	if server.read != 1 {
 		t.Errorf("the server was read %d times in one scrape", server.read)
+	}
+	// Values are those of a scrape, of the families whose names begin so.
+	const values = "map[clients:[{[] 100}] clients_dropped:[{[] 7}] clients_resumed_total:[] queue_drops_total:[{[datagram stale] 17} {[post full] 2} {[rpc client_gone] 4}] rpcs_waited_total:[{[] 14}] tick_overruns_total:[{[] 1}] transport_packets_total:[{[in] 0} {[out] 2}]]"
+	if got := fmt.Sprint(m.Values("clients", "transport_packets", "tick_o", "tick_duration", "queue_drops", "rpcs_w")); got != values {
+		t.Errorf("the values are %s, want %s", got, values)
+	}
+	var ticks []string
+	for _, w := range m.Windows() {
+		ticks = append(ticks, fmt.Sprint(w.Span, " ", w.Ticks, " ", w.Overruns, " ", w.Dropped, " ", w.Tick.Max))
+	}
+	if got, want := strings.Join(ticks, ", "), "10s 302 1 3 40ms, 1m0s 601 1 3 40ms, 5m0s 601 1 3 40ms"; got != want {
+		t.Errorf("the windows are %s, want %s", got, want)
 	}
 }
 

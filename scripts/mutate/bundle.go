@@ -97,6 +97,7 @@ var users = map[string][]string{
 	"internal/web":             {"docs", "app", "internal/e2e"},
 	"internal/web/static":      {"docs", "internal/web"},
 	"internal/wire":            {"internal/codec", "internal/transport"},
+	"netlooptest":              {"persist", "match", "internal/e2e"},
 	"persist/sqlstore":         {"persist/sqlite"},
 }
 
