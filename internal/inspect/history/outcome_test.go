@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/examples/arena"
 	"github.com/netloop/netloop/internal/inspect/history"
+	"github.com/netloop/netloop/internal/recording"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -42,6 +44,33 @@ func (g cheating) Open(r *netloop.Room) error {
 	return g.Game.Open(r)
 }
 
+// edited returns a recording in which a tick has been changed.
+func edited(t *testing.T, file []byte, tick uint64, change func(*recording.Tick)) []byte {
+	t.Helper()
+	in, head, err := recording.NewReader(bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	w, err := recording.NewWriter(&out, head)
+	for err == nil {
+		var record []byte
+		if record, err = in.Next(); err != nil {
+			break
+		}
+		var at recording.Tick
+		if err = recording.ReadTick(record, &at); err == nil && at.Input.Tick == tick {
+			change(&at)
+			record, err = recording.AppendTick(nil, &at)
+		}
+		err = errors.Join(err, w.Write(record))
+	}
+	if !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
 // The outcome names the tick at which the replay has ended and the reason, and all ticks up to
 // there can be seen.
 func TestOutcomeNamesTheTick(t *testing.T) {
@@ -58,6 +87,7 @@ func TestOutcomeNamesTheTick(t *testing.T) {
 		text   string
 	}{
 		{"whole", file, nil, history.Identical, 400, 400, "all ticks are as recorded"},
+		{"unrecorded", edited(t, file, 20, func(t *recording.Tick) { t.Unrecorded = []string{"a file"} }), nil, history.Unrecorded, 19, 19, "tick 20 cannot be replayed, because it has unrecorded input: a file"},
 		{"cut", file[:len(file)-3], nil, history.Truncated, 399, 399, "truncated after 399 ticks; all ticks up to there are as recorded"},
 		{"cut in the middle", file[:len(file)/2], nil, history.Truncated, 100, 300, "truncated after "},
 		{"damaged", damaged, nil, history.Damaged, 150, 350, "damaged after "},
