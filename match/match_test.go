@@ -239,8 +239,8 @@ func TestAPlayerIsMatchedOnce(t *testing.T) {
 	}
 }
 
-// While a room opens for a player, a second request of the player waits for the same place. Requests
-// for no player get a place each.
+// While a room opens for a player, a second request of the player waits for the same place.
+// Requests for no player get a place each.
 func TestAPlayerGetsOneSeat(t *testing.T) {
 	for _, player := range []string{"ann", ""} {
 		synctest.Test(t, func(t *testing.T) { askTwice(t, player) })

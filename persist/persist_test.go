@@ -203,7 +203,8 @@ func TestAFailedSaveIsTriedAgain(t *testing.T) {
 		w.Step(1)
 		w.Settle()
 	}
-	// At least 0.25, 0.75, 1.75, 3.75, 7.75 and 15.75 s after the first one, and at most twice as late.
+	// At least 0.25, 0.75, 1.75, 3.75, 7.75 and 15.75 s after the first one, and at most twice as
+	// late.
 	if n := tried.n.Load(); s.Record("room ") != nil || n < 6 || n > 7 {
 		t.Fatalf("a store that fails was asked %d times in 20 s, and has %s", n, s.Record("room "))
 	}

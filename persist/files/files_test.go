@@ -58,7 +58,8 @@ func TestPrune(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	other, left := filepath.Join(s.dir, "notes"), filepath.Join(s.dir, ".new-1") // by a killed process
+	// A killed process leaves the second one.
+	other, left := filepath.Join(s.dir, "notes"), filepath.Join(s.dir, ".new-1")
 	for _, name := range []string{s.name("old"), other, left} {
 		if err := os.WriteFile(name, nil, 0o600); err != nil {
 			t.Fatal(err)
@@ -189,7 +190,8 @@ func TestAFolderThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// A call waits for other goroutines and processes until its context ends, and leaves nothing locked.
+// A call waits for other goroutines and processes until its context ends, and leaves nothing
+// locked.
 func TestWaitingEndsWithTheContext(t *testing.T) {
 	dir := t.TempDir()
 	a, b := open(t, dir), open(t, dir) // as two processes

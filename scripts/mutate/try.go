@@ -192,33 +192,39 @@ func (t *trials) notices(ctx, enough context.Context, b, shared *bundle, dir str
 		return false, err
 	}
 	for _, user := range testers {
-		short := user != dir
 		like, err := t.binary(ctx, shared, user)
 		if err != nil {
 			return false, err
 		}
 		tests, err := t.binary(ctx, b, user)
 		if err != nil {
-			return short, nil // A test that does not compile notices the change.
+			return user != dir, nil // A test that does not compile notices the change.
 		}
-		l := &like.short
-		if !short {
-			l = &like.full
-		}
-		limit, err := t.within(enough, like, l, short)
-		if err != nil {
-			return false, err
-		}
-		if !short {
-			if _, err := t.test(ctx, tests, number, fewSeeds, true, limit); err != nil {
-				return true, nil
+		if user == dir {
+			if noticed, err := t.fail(ctx, enough, like, tests, number, fewSeeds, true); noticed || err != nil {
+				return noticed, err
 			}
 		}
-		if _, err := t.test(ctx, tests, number, "", short, limit); err != nil {
-			return true, nil
+		if noticed, err := t.fail(ctx, enough, like, tests, number, "", user != dir); noticed || err != nil {
+			return noticed, err
 		}
 	}
 	return false, nil
+}
+
+// fail reports whether tests fail, or exceed the time limit, with an active change. The limit is
+// that of like.
+func (t *trials) fail(ctx, enough context.Context, like, tests *binary, number int, seeds string, short bool) (bool, error) {
+	l := &like.full
+	if short {
+		l = &like.short
+	}
+	limit, err := t.within(enough, like, l, short)
+	if err != nil {
+		return false, err
+	}
+	_, failure := t.test(ctx, tests, number, seeds, short, limit)
+	return failure != nil, nil
 }
 
 // test runs the tests of a package: short ones, or in full. Seeds is the number of seeds for the
