@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -197,6 +199,9 @@ func TestSecretsThatCannotBeUsedAreSaid(t *testing.T) {
 			t.Errorf("%s: exit %d", c.value, exit)
 		}
 		oneLineOf(t, log, "server: "+c.flag+": ", " cannot be used: ", c.want)
+	}
+	if err := makeSecret(dir, filepath.Join(dir, "none", "secret")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a secret that cannot be put in its place: %v", err)
 	}
 }
 

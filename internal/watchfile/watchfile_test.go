@@ -193,7 +193,7 @@ func TestCloseWaitsForACall(t *testing.T) {
 // Events of one folder are not enough, if another one cannot be watched.
 func TestAFolderThatIsMissingIsLookedAt(t *testing.T) {
 	dir := t.TempDir()
-	w := Watch(func() {}, filepath.Join(dir, "missing", "cert"), filepath.Join(dir, "cert"))
+	w := Watch(func() {}, filepath.Join(dir, "missing", "cert"), filepath.Join(dir, "cert"), dir)
 	defer w.Close()
 	if w.follow() {
 		t.Error("a missing folder has events")

@@ -31,6 +31,16 @@ func TestStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) persist.Store { return open(t, dir) })
 }
 
+// The name of a key's file never changes: a folder outlives its program.
+func TestNamesOfFiles(t *testing.T) {
+	s := &Store{dir: "d"}
+	for key, want := range map[string]string{"az-09_": "_az-09_", "`{/:": "_%60%7B%2F%3A", "AZ é%": "_%41%5A%20%C3%A9%25", "": "_"} {
+		if got := s.name(key); got != filepath.Join("d", want+".record") {
+			t.Errorf("the file of %q is %s, want %s", key, got, want)
+		}
+	}
+}
+
 // A file that is no record is not overwritten, and a key that makes too long a name is refused.
 func TestForeignFilesAreKept(t *testing.T) {
 	s := open(t, t.TempDir())
