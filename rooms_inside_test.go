@@ -409,7 +409,7 @@ func TestWithoutAWatchdogNoRoomIsWatched(t *testing.T) {
 }
 
 // Once a server has ended no room can take a name any more, however early its opening had begun.
-func TestTheHallClosesWithTheServer(t *testing.T) {
+func TestTheDirectoryClosesWithTheServer(t *testing.T) {
 	s, err := New(Config{}, closedGame{new(opening)})
 	if err != nil {
 		t.Fatal(err)

@@ -227,8 +227,11 @@ func TestInvalidPacketsAreMalformed(t *testing.T) {
 	line := func(advance int64) [2]uint64 { // As a Rice code of parameter 0.
 		var w wire.BitWriter
 		w.PutRice(wire.Zigzag(advance-places), 0)
-		v, n := w.Few()
-		return [2]uint64{v, uint64(n)}
+		padding, v := w.Flush(), uint64(0)
+		for i, b := range w.Bytes() {
+			v |= uint64(b) << (8 * i)
+		}
+		return [2]uint64{v, uint64(8*len(w.Bytes()) - padding)}
 	}
 	for name, c := range map[string]struct {
 		form   *Form

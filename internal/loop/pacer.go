@@ -111,9 +111,6 @@ func (p *Pacer) SkipTo(tick uint64) {
 // Epoch returns the current epoch. It moves only when ticks are dropped.
 func (p *Pacer) Epoch() Epoch { return p.epoch }
 
-// Executed returns the number of ticks that Next has returned since Start.
-func (p *Pacer) Executed() uint64 { return p.executed }
-
 // Dropped returns the number of dropped ticks since Start.
 func (p *Pacer) Dropped() uint64 { return p.dropped }
 

@@ -122,8 +122,8 @@ func runHours(t *testing.T, rate Rate, hours time.Duration, stall func() time.Du
 		s, ns := uint64(now/time.Second), uint64(now%time.Second)
 		checkAll, rest := s*rate.Num/rate.Den, s*rate.Num%rate.Den
 		want := checkAll + (rest*second+ns*rate.Num)/(rate.Den*second) + 1
-		if got := p.Executed() + p.Dropped(); got != want {
-			t.Fatalf("rate %v: %d executed and %d dropped at %v, want %v together", rate, p.Executed(), p.Dropped(), now, want)
+		if got := p.executed + p.Dropped(); got != want {
+			t.Fatalf("rate %v: %d executed and %d dropped at %v, want %v together", rate, p.executed, p.Dropped(), now, want)
 		}
 		if now >= hours {
 			cancel()
@@ -203,8 +203,8 @@ func TestRunEndsWithItsContextBetweenTicks(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || n != 3 || p.Executed() != 3 {
-		t.Fatalf("error %v after %d ticks, %d executed", err, n, p.Executed())
+	if err != nil || n != 3 || p.executed != 3 {
+		t.Fatalf("error %v after %d ticks, %d executed", err, n, p.executed)
 	}
 }
 

@@ -41,7 +41,7 @@ func TestHideAndShowInOneTickIsNothing(t *testing.T) {
 }
 
 // Rule 2: a hidden change makes no record pending.
-func TestHiddenChangesOweNothing(t *testing.T) {
+func TestHiddenChangesAreNotPending(t *testing.T) {
 	q := newPair(t, 0)
 	o := q.spawnRock(q.w, rock{}, 1)
 	q.deliver()

@@ -168,7 +168,7 @@ func TestNothingYoungerThanTheDelayLeaves(t *testing.T) {
 
 // A tick of the spectator room has the number of the room's tick, and is due after the delay: also
 // after dropped ticks, which move the epoch in both rooms, and after a pause of the room.
-func TestAScreeningTicksAsItsRoomDid(t *testing.T) {
+func TestASpectatorRoomTicksAsItsRoomDid(t *testing.T) {
 	s := newScreened(t, vaultGame{secret(1), secret(2)})
 	g := s.watch()
 	period := s.room.Timeline().Rate.Period()
@@ -230,7 +230,7 @@ func TestAnUnwatchedRoomShowsOneTickASecond(t *testing.T) {
 
 // The delay buffer is bounded. While it is full, the spectator feed gets no snapshots, and then
 // one with the changes since; the messages of that time are lost and counted.
-func TestAFullReelKeepsNoMore(t *testing.T) {
+func TestAFullDelayBufferKeepsNoMore(t *testing.T) {
 	s := newScreened(t, vaultGame{secret(1), secret(2)})
 	const most = 4 << 10
 	s.room.SetDelayBuffer(most)

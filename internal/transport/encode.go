@@ -206,9 +206,6 @@ func appendPadding(dst []byte, base, size int) []byte {
 
 func appendNumber(dst []byte, n uint64) []byte { return appendField(dst, fieldNumber, n) }
 
-// MaxNumber is the largest number of bytes that the number of a datagram takes.
-const MaxNumber = 11
-
 // CutNumber returns the number of a datagram of [Link.SendDatagrams], and its other fields.
 func CutNumber(datagram []byte) (number uint64, rest []byte) {
 	number, n := protowire.ConsumeVarint(datagram[1:])
@@ -216,7 +213,7 @@ func CutNumber(datagram []byte) (number uint64, rest []byte) {
 }
 
 // PutNumber returns a datagram that consists of a number and the fields in b[at:]. at must be at
-// least MaxNumber: PutNumber writes the number into the bytes before at.
+// least 11, the largest size of a number: PutNumber writes the number into the bytes before at.
 func PutNumber(b []byte, at int, number uint64) (datagram []byte) {
 	start := at - sizeField(number)
 	appendNumber(b[:start], number)

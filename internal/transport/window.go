@@ -418,13 +418,5 @@ func (w *Window) InFlight() int { return w.count }
 // ticks of both ends; 0 before the first sample.
 func (w *Window) SRTT() time.Duration { return w.srtt }
 
-// Least is R, the round trip of the link without a queue; 0 before the first
-// sample.
-func (w *Window) Least() time.Duration { return w.least }
-
-// Measuring reports whether the least round trip R is being measured again; until then only one
-// snapshot may be in flight.
-func (w *Window) Measuring() bool { return w.measuring }
-
 // ceilDiv is ⌈a÷b⌉.
 func ceilDiv(a, b time.Duration) int { return int((a + b - 1) / b) }

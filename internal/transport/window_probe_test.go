@@ -185,8 +185,8 @@ func TestWindowStaysInBounds(t *testing.T) {
 			if o.Size() < 1 || o.Size() > MaxWindow || o.InFlight() < 0 || o.InFlight() > MaxWindow {
 				t.Fatalf("seed %d: W %d, in flight %d", seed, o.Size(), o.InFlight())
 			}
-			if o.SRTT() < 0 || o.Least() < 0 || o.pollCount < 0 || o.pollCount > windowPolls {
-				t.Fatalf("seed %d: srtt %v, R %v, %d polls", seed, o.SRTT(), o.Least(), o.pollCount)
+			if o.SRTT() < 0 || o.least < 0 || o.pollCount < 0 || o.pollCount > windowPolls {
+				t.Fatalf("seed %d: srtt %v, R %v, %d polls", seed, o.SRTT(), o.least, o.pollCount)
 			}
 		}
 	}

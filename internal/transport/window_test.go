@@ -150,8 +150,8 @@ func TestAnAckOfAProbeFreesEarlierSnapshots(t *testing.T) {
 	o.now += 60 * ms
 	o.ack(p)
 	o.inFlight(0)
-	if o.SRTT() != 0 || o.Least() != 0 {
-		t.Fatal("a probe was sampled", o.SRTT(), o.Least())
+	if o.SRTT() != 0 || o.least != 0 {
+		t.Fatal("a probe was sampled", o.SRTT(), o.least)
 	}
 }
 
@@ -162,8 +162,8 @@ func TestSampleEndsAtTheFirstAck(t *testing.T) {
 	o.ack(Range{a.First + 2, a.First + 2})
 	o.now += 200 * ms
 	o.ack(a)
-	if o.SRTT() != 40*ms || o.Least() != 40*ms {
-		t.Fatal("sampled", o.SRTT(), o.Least())
+	if o.SRTT() != 40*ms || o.least != 40*ms {
+		t.Fatal("sampled", o.SRTT(), o.least)
 	}
 }
 
@@ -175,8 +175,8 @@ func TestOvertakenSnapshotIsNotSampled(t *testing.T) {
 	o.now += 40 * ms
 	o.ack(b)
 	o.ack(a)
-	if o.Least() != 40*ms || o.SRTT() != 40*ms {
-		t.Fatal("sampled", o.SRTT(), o.Least())
+	if o.least != 40*ms || o.SRTT() != 40*ms {
+		t.Fatal("sampled", o.SRTT(), o.least)
 	}
 }
 
@@ -263,7 +263,7 @@ func (o *owner) overload(roundTrip, atMost time.Duration) time.Duration {
 			o.ack(out[0].r)
 			out = out[1:]
 		}
-		if o.Measuring() {
+		if o.measuring {
 			return o.now
 		}
 		if send, _ := o.Open(o.now); send {
@@ -286,7 +286,7 @@ func (o *owner) drain(lone time.Duration) {
 	o.closed(false)
 	o.now += lone
 	o.ack(r)
-	if o.Measuring() {
+	if o.measuring {
 		o.t.Fatal("still measuring after the lone sample")
 	}
 }
@@ -300,8 +300,8 @@ func TestLongerRouteIsMeasuredAndBelieved(t *testing.T) {
 		t.Fatal("measured after", d)
 	}
 	o.drain(160 * ms)
-	if o.Least() != 160*ms {
-		t.Fatal("R is", o.Least())
+	if o.least != 160*ms {
+		t.Fatal("R is", o.least)
 	}
 	start = o.now
 	// 0.4 s to the first sample, 0.5 s, and to the next
@@ -364,8 +364,8 @@ func TestManyPollsShareAnEntry(t *testing.T) {
 				t.Fatalf("%v: %d polls after %d", c.period, o.pollCount, i)
 			}
 		}
-		if want := c.period; o.Least() != want {
-			t.Errorf("R is %v, want %v", o.Least(), want)
+		if want := c.period; o.least != want {
+			t.Errorf("R is %v, want %v", o.least, want)
 		}
 	}
 }
@@ -382,8 +382,8 @@ func TestConfirmedRouteIsMeasuredEverMoreSeldom(t *testing.T) {
 		before := o.restore
 		o.drain(60 * ms)
 		o.size(before)
-		if o.Least() != 60*ms {
-			t.Fatal("R is", o.Least())
+		if o.least != 60*ms {
+			t.Fatal("R is", o.least)
 		}
 	}
 }
@@ -414,7 +414,7 @@ func TestLostLoneSnapshotIsReplaced(t *testing.T) {
 	r := o.send(1)
 	o.now += 160 * ms
 	o.ack(r)
-	if o.Measuring() {
+	if o.measuring {
 		t.Fatal("still measuring after the second lone sample")
 	}
 }

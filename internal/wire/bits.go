@@ -79,10 +79,6 @@ func (w *BitWriter) Bit(set bool) {
 	w.Put(v, 1)
 }
 
-// Few returns the contents of a writer with less than 64 bits, so that Put of another writer can
-// write them.
-func (w *BitWriter) Few() (v uint64, n uint) { return w.acc, w.n }
-
 // Flush fills the last byte with zeros and returns the number of these bits.
 func (w *BitWriter) Flush() (padding int) {
 	for ; w.n > 0; w.n -= min(w.n, 8) {

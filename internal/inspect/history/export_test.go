@@ -60,12 +60,6 @@ func (s *Rings) Bytes() (kept, limit int64) { return s.bytes.Load(), s.limit }
 // Limit changes the limit.
 func (s *Rings) Limit(n int64) { s.limit = n }
 
-// ParseQuery parses a query.
-func ParseQuery(text string, classes []*state.Class) error {
-	_, err := parseQuery(text, classes)
-	return err
-}
-
 // SlotObjects returns the objects in the order of ids.
 func (s *State) SlotObjects() (list []*Object) {
 	for _, o := range s.slots {

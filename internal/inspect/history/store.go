@@ -168,13 +168,6 @@ func (s *store) write() error {
 	return nil
 }
 
-// position returns the position of a tick in the index. It reports false if the history does not
-// have the tick: it has not been replayed yet, or the room slept.
-func (s *store) position(tick uint64) (int, bool) {
-	i := s.from(tick)
-	return i, i < s.ticks.len() && s.ticks.at(i).tick == tick
-}
-
 // from returns the position of the first tick that is not earlier.
 func (s *store) from(tick uint64) int {
 	low, high := 0, s.ticks.len()

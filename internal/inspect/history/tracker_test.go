@@ -138,11 +138,11 @@ func TestStoreHasEveryCapturedState(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p, ok := s.position(6); p != 2 || !ok {
-			t.Errorf("tick 6 is at %d, %v", p, ok)
+		if p := s.from(6); p != 2 || s.ticks.at(p).tick != 6 {
+			t.Errorf("tick 6 is at %d", p)
 		}
-		if p, ok := s.position(7); p != 3 || ok {
-			t.Errorf("tick 7 is at %d, %v", p, ok)
+		if p := s.from(7); p != 3 || s.ticks.at(p).tick == 7 {
+			t.Errorf("tick 7 is at %d", p)
 		}
 		if err := s.file.Close(); err != nil {
 			t.Fatal(err)
