@@ -47,11 +47,11 @@ var table = []row{
 		scraped(func(m *Metrics, f *Family) { f.SetFloat(m.hertz()) })},
 	{"hung_ticks_total", counter, "", "Ticks, and hooks at the end, that the watchdog reported because they did not return.",
 		into(func(m *Metrics, f *Family) { m.Hangs = f })},
-	{"left_behind_total", counter, "hook", "Functions of the game, or of the program, that the end of a room or of the server waited for no longer: they ignored the end of their context.",
+	{"left_behind_total", counter, "hook", "Functions of the game or the program that ignored the end of their context, so that the end of the room or server stopped waiting for them.",
 		into(func(m *Metrics, f *Family) { m.LeftBehind = f })},
-	{"slow_tick_traces_total", counter, "outcome", "Ticks over budget by the outcome of their execution trace: written, skipped because there was one just before, failed.",
+	{"slow_tick_traces_total", counter, "outcome", "Ticks over budget by the outcome of their execution trace: written, skipped because one was written shortly before, failed.",
 		server(Server.Traces)},
-	{"time_scale", gauge, "", "How many times as fast as game time scaled time runs in the default room: 0 is a pause.",
+	{"time_scale", gauge, "", "Speed of scaled time relative to game time in the default room: 0 is a pause.",
 		server(Server.TimeScale)},
 
 	// Load: the restrictions of an overloaded server.
@@ -61,9 +61,9 @@ var table = []row{
 		into(func(m *Metrics, f *Family) { m.OverloadedTicks = f })},
 
 	// Rooms, by their kind if they have one. Kinds after the first 16 count as other.
-	{"rooms", gauge, "kind", "Rooms that there are.",
+	{"rooms", gauge, "kind", "Open rooms.",
 		into(func(m *Metrics, f *Family) { m.rooms = f })},
-	{"rooms_asleep", gauge, "kind", "Of them those that sleep: they run no ticks until there is something to do.",
+	{"rooms_asleep", gauge, "kind", "Rooms that sleep: they run no ticks until they have work.",
 		into(func(m *Metrics, f *Family) { m.asleep = f })},
 	{"rooms_opened_total", counter, "kind", "Rooms that were opened.",
 		into(func(m *Metrics, f *Family) { m.opened = f })},
@@ -83,15 +83,15 @@ var table = []row{
 		into(func(m *Metrics, f *Family) { m.Panics = f })},
 	{"system_missed_total", counter, "system", "Calls of periodic systems that were due and skipped.",
 		into(func(m *Metrics, f *Family) { m.missed = f })},
-	{"systems_quarantined", gauge, "", "Systems that do not run because they panicked again and again.",
+	{"systems_quarantined", gauge, "", "Systems that do not run because they panicked repeatedly.",
 		server(Server.Quarantined)},
 	{"state_misuses_total", counter, "kind", "Findings of the state checks: fields changed without Edit, values refused because they do not fit.",
 		into(func(m *Metrics, f *Family) { m.Misuses = f })},
 
 	// Clients and their connections.
-	{"clients", gauge, "", "Clients in all rooms, those included that have lost their connection and may come back.",
+	{"clients", gauge, "", "Clients in all rooms, including those that have lost their connection and may return.",
 		room(func(r Room, p Part) { p.Set(uint64(r.Clients())) })},
-	{"clients_dropped", gauge, "", "Clients that have lost their connection and may come back.",
+	{"clients_dropped", gauge, "", "Clients that have lost their connection and may return.",
 		room(func(r Room, p Part) { p.Set(uint64(r.Dropped())) })},
 	{"transport_clients", gauge, "transport", "Clients with a connection, by its transport: quic, webtransport, websocket, or memory within the process.",
 		room(Room.Transports)},
@@ -99,7 +99,7 @@ var table = []row{
 		into(func(m *Metrics, f *Family) { m.Resumes = f })},
 	{"strangers", gauge, "", "Unadmitted connections: half-open handshakes, and clients with an undecided admission.",
 		traffic(func(s *transport.Stats, f *Family) { f.Set(uint64(max(0, s.Unadmitted.Load()))) })},
-	{"address_validations_total", counter, "", "First packets answered by the question to prove the sender's address, because many handshakes were half open.",
+	{"address_validations_total", counter, "", "First packets answered with a request to prove the sender's address, because many handshakes were half open.",
 		traffic(func(s *transport.Stats, f *Family) { f.Set(s.Retries.Load()) })},
 	{"handshakes_total", counter, "transport", "Connections that finished the cryptographic handshake, by transport: quic, webtransport or websocket.",
 		traffic(func(s *transport.Stats, f *Family) { byTransport(&s.Handshakes, f) })},
@@ -131,9 +131,9 @@ var table = []row{
 		traffic(func(s *transport.Stats, f *Family) { f.Set(s.Chokes.Load()) })},
 	{"flush_lag_seconds", histogram, "", "Time from the flush of a tick to the last datagram of a client accepted by the transport.",
 		into(func(m *Metrics, f *Family) { m.flushLag = f.observer() })},
-	{"socket_lag_seconds", histogram, "", "Time from the first packet of those that are handed to the kernel together until it has all of them.",
+	{"socket_lag_seconds", histogram, "", "Time from the first packet of a batch until the kernel has the whole batch.",
 		into(func(m *Metrics, f *Family) { m.socketLag = f.observer() })},
-	{"socket_wait_seconds", histogram, "", "Time that the first packet of those that are read together had been with the kernel.",
+	{"socket_wait_seconds", histogram, "", "Time for which the kernel held the first packet of a batch before it was read.",
 		into(func(m *Metrics, f *Family) { m.socketWait = f.observer() })},
 	{"socket_calls_total", counter, "direction", "Calls to the kernel that sent or read UDP packets.",
 		server(Server.SocketCalls)},
@@ -152,7 +152,7 @@ var table = []row{
 
 	// Queues and messages.
 	{"queue_depth", gauge, "queue", "Entries waiting in a queue.", room(Room.Depths)},
-	{"queue_drops_total", counter, "queue reason", "Entries that a queue did not take or did not keep.",
+	{"queue_drops_total", counter, "queue reason", "Entries that a queue rejected or dropped.",
 		joined(
 			into(func(m *Metrics, f *Family) { m.Drops = f }),
 			room(Room.Drops),
@@ -166,9 +166,9 @@ var table = []row{
 		room(Room.Inputs)},
 	{"views_total", counter, "outcome", "Views of the inputs that ran: as_sent, or clamped because the client has not acknowledged a snapshot (unseen), has whole snapshots between the two (apart), looks further back than the room allows (old), or jumps (jumped).",
 		room(Room.Views)},
-	{"input_margin_seconds", gauge, "kind", "The time by which 95 of 100 inputs of a client were early at least, over the last second: of the client with the least (least), and of the one in the middle of the room in the middle (median). Below 0 they are late. Clients hold an interval of their datagrams and the jitter.",
+	{"input_margin_seconds", gauge, "kind", "Margin of a client: 95 of 100 inputs of the last second arrived at least so early, or late if it is below 0. least is the smallest margin of all clients, median that of the median client in the median room. Clients aim at the interval of their datagrams plus the jitter.",
 		scraped((*Metrics).inputMargins)},
-	{"rpcs_waited_total", counter, "", "Messages that waited for the next tick, once per tick, because the part of the tick that messages have was used up.",
+	{"rpcs_waited_total", counter, "", "Messages that waited for the next tick, once per tick, because the share of messages in the tick was used up.",
 		room(Room.MessagesWaited)},
 	{"rpc_limits_total", counter, "limit action dry", "Actions of the message limits against clients, including dry runs.",
 		room(Room.Limits)},
@@ -178,7 +178,7 @@ var table = []row{
 		state(func(s *netvar.Stats, f Part) { f.Set(s.Records) })},
 	{"snapshot_bytes_total", counter, "", "Bytes of snapshots handed to the transport.",
 		state(func(s *netvar.Stats, f Part) { f.Set(s.Bytes) })},
-	{"snapshots_deferred_total", counter, "reason", "Snapshots that were due and could not leave in their tick.",
+	{"snapshots_deferred_total", counter, "reason", "Snapshots that were due and could not be sent in their tick.",
 		into(func(m *Metrics, f *Family) {
 			m.Deferred = f
 			f.Add(0, "slot_busy") // A dashboard's panel shows 0 before the first event.
@@ -201,7 +201,7 @@ var table = []row{
 			f.Set(s.FullEvicted, "evicted")
 			f.Set(s.FullLarge, "large")
 		})},
-	{"replication_bytes_total", counter, "class", "Bytes of object records in snapshots, by class; despawns have one of their own.",
+	{"replication_bytes_total", counter, "class", "Bytes of object records in snapshots, by class; despawns count as a class of their own.",
 		room(Room.Bytes)},
 	{"replication_field_bytes_total", counter, "class field", "Bytes of fields in object records, without the heads of records, estimated from one record in 1024.",
 		room(Room.FieldBytes)},
@@ -233,7 +233,7 @@ var table = []row{
 		into(func(m *Metrics, f *Family) { m.Inspect = f })},
 	{"web_requests_total", counter, "outcome", "Requests for the pages of --web: answered, or missing because there is no such page.",
 		server(Server.WebRequests)},
-	{"web_connections_refused_total", counter, "reason", "Connections for pages that were closed: full, for a newer one while there were as many as may be, or above the rate of their site or of all sites (rate).",
+	{"web_connections_refused_total", counter, "reason", "Connections for pages that were closed: for a newer one at the maximum number (full), or above the rate of their site or of all sites (rate).",
 		server(Server.WebConnections)},
 	{"logs_dropped_total", counter, "", "Log lines lost because the log output was too slow.",
 		server(Server.LogsDropped)},
