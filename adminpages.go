@@ -73,7 +73,7 @@ func (s *Server) ticksOf(query url.Values) (*slowtick.Log, error) {
 			}
 		}
 		if watched >= maxWatched {
-			return nil, admin.Refuse(http.StatusServiceUnavailable, "the ticks of %d rooms are looked at, which is the limit: try again in a minute", maxWatched)
+			return nil, admin.Refuse(http.StatusServiceUnavailable, "the ticks of %d rooms are watched, which is the limit: try again in a minute", maxWatched)
 		}
 	}
 	return r.e.Stats.Watch(), nil

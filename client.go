@@ -159,7 +159,7 @@ type PerClient[T any] struct{ of map[ClientID]*T }
 func NewPerClient[T any](r *Room) *PerClient[T] {
 	p := &PerClient[T]{of: map[ClientID]*T{}}
 	if !r.opening {
-		panic("netloop: NewPerClient belongs into the game's Open: the clients that have joined would have no record")
+		panic("netloop: NewPerClient belongs in the game's Open: the clients that have joined would have no record")
 	}
 	r.hooks.perClient = append(r.hooks.perClient, p)
 	return p

@@ -84,7 +84,7 @@ func NewGrid(r *Room, s GridSpec) *Grid {
 // game's Open. A class may be on one grid only.
 func (k *Class[S]) PlaceOn(g *Grid, at func(*S) (x, y, z float64)) {
 	if g == nil || at == nil {
-		panic(fmt.Sprintf("netloop: Class.PlaceOn: class %q needs a grid, made by NewGrid, and a function that tells positions", k.Name()))
+		panic(fmt.Sprintf("netloop: Class.PlaceOn: class %q needs a grid, made by NewGrid, and a function that returns positions", k.Name()))
 	}
 	r := g.room
 	if !r.takes(k.c, "Class.PlaceOn") || g.space == nil {

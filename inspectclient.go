@@ -83,7 +83,7 @@ func (s *Server) payloadsPage(ctx context.Context, query url.Values) (any, error
 	v, err := r.e.Questions.Ask(ctx, func(tick uint64) any {
 		list, ok := r.e.Messages.WatchPayloads(m)
 		if !ok {
-			return admin.Refuse(http.StatusServiceUnavailable, "the messages of many other methods are looked at: try again in a few seconds")
+			return admin.Refuse(http.StatusServiceUnavailable, "too many methods are watched: try again in a few seconds")
 		}
 		return payloadsAnswer{Tick: tick, Method: m.Queue.Name, Payloads: append([]room.Payload{}, list...)}
 	})

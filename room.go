@@ -222,7 +222,7 @@ func (r *Room) reject(err error) {
 // opens reports whether the game's Open is running. If not, it rejects the registration of name.
 func (r *Room) opens(name string) bool {
 	if !r.opening {
-		r.reject(fmt.Errorf("%s belongs into the game's Open", name))
+		r.reject(fmt.Errorf("%s belongs in the game's Open", name))
 	}
 	return r.opening
 }

@@ -31,7 +31,7 @@ func TestRegistrationsAfterOpenAreRejected(t *testing.T) {
 	} {
 		log.Reset()
 		register()
-		if want := name + " belongs into the game's Open"; !strings.Contains(log.String(), want) {
+		if want := name + " belongs in the game's Open"; !strings.Contains(log.String(), want) {
 			t.Errorf("the log has %q, want %q", log.String(), want)
 		}
 	}

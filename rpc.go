@@ -199,7 +199,7 @@ func (p Reply[R]) Send(t *Tick, v R, err error) {
 func (p Reply[R]) check(t *Tick, what string) {
 	r := t.server(what)
 	if p.o == nil {
-		panic("netloop: " + what + ": the zero Reply answers nothing: use the one that HandleLater was given")
+		panic("netloop: " + what + ": the zero Reply has no call: use the one that HandleLater got")
 	}
 	if p.o.Room() != r.e {
 		panic(fmt.Sprintf("netloop: %s: the call %q was asked in another room", what, p.o.Method()))

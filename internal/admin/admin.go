@@ -83,7 +83,7 @@ type Server struct {
 
 // ErrOpen is the error of Listen for an address that other machines can reach, without
 // Config.Tokens.
-var ErrOpen = errors.New("other machines reach it, and nobody is asked for a token")
+var ErrOpen = errors.New("other machines reach it, and no token is required")
 
 // Listen binds the address. The error names the address and a remedy.
 func Listen(cfg Config) (*Server, error) {

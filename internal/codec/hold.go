@@ -75,7 +75,7 @@ func (n *node) setThreshold(r *big.Rat) error {
 		return nil
 	case k == Float32 || k == Float64:
 		if f, _ := r.Float64(); f == 0 || math.IsInf(f, 0) {
-			return errors.New("threshold is beyond what a float can be, which is 5e-324 to 1.7e308")
+			return errors.New("threshold is outside the range of a float, 5e-324 to 1.7e308")
 		}
 		n.hold.threshold = r
 		return nil

@@ -46,7 +46,7 @@ func TestIntervalAndThresholdAreCheckedAtDeclaration(t *testing.T) {
 		}{}, "struct.A: threshold of 181 for a quaternion, whose angles are of at most 180 degrees"},
 		{struct {
 			A float64 `net:"threshold=1e400"`
-		}{}, "struct.A: threshold is beyond what a float can be"},
+		}{}, "struct.A: threshold is outside the range of a float"},
 		{struct {
 			A string `net:"threshold=2"`
 		}{}, "struct.A: threshold on a field without numbers"},

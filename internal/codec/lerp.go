@@ -78,7 +78,7 @@ func (w *walker) draw(n *node, t lerpTag) error {
 	case t.own && w.inside > 0:
 		return errors.New("lerp inside a slice or map, which is drawn as it is")
 	case t.own && !n.lerps(t):
-		return fmt.Errorf("lerp=%v on what has no number that can be drawn so; remove it", t.is)
+		return fmt.Errorf("lerp=%v on a type without numbers that can be drawn so; remove it", t.is)
 	case n.kind == Array:
 		return w.draw(n.elem, t.inherited())
 	case n.kind == Struct:

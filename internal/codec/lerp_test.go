@@ -15,25 +15,25 @@ func TestLerpIsCheckedAgainstTheKind(t *testing.T) {
 		}{}, "struct.A: lerp=cubic is not none, linear, angle or degrees"},
 		{struct {
 			A int32 `net:"lerp=angle"`
-		}{}, "struct.A: lerp=angle on what has no number that can be drawn so"},
+		}{}, "struct.A: lerp=angle on a type without numbers that can be drawn so"},
 		{struct {
 			A bool `net:"lerp=linear"`
-		}{}, "struct.A: lerp=linear on what"},
+		}{}, "struct.A: lerp=linear on a type"},
 		{struct {
 			A string `net:"lerp=linear"`
-		}{}, "struct.A: lerp=linear on what"},
+		}{}, "struct.A: lerp=linear on a type"},
 		{struct {
 			A []float32 `net:"lerp=linear"`
-		}{}, "struct.A: lerp=linear on what"},
+		}{}, "struct.A: lerp=linear on a type"},
 		{struct {
 			A [4]float32 `net:"quat=9,lerp=linear"`
-		}{}, "struct.A: lerp=linear on what"},
+		}{}, "struct.A: lerp=linear on a type"},
 		{struct {
 			A struct{ B, C int8 } `net:"lerp=angle"`
-		}{}, "struct.A: lerp=angle on what"},
+		}{}, "struct.A: lerp=angle on a type"},
 		{struct {
 			A [2]Ref `net:"lerp=linear"`
-		}{}, "struct.A: lerp=linear on what"},
+		}{}, "struct.A: lerp=linear on a type"},
 		{struct {
 			A []struct {
 				B float32 `net:"lerp=none"`

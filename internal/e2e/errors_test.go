@@ -130,7 +130,7 @@ func TestDeclarationErrorsAreOneSentence(t *testing.T) {
 		`contains itself; refer to other objects by Ref or by index`:             declare[recursive](),
 		`class "bad": int is not a struct`:                                       declare[int](),
 		`there is room for 15307; the largest field is B: give it a smaller max`: declare[tooLarge](),
-		`field A[].B lies in a slice or map`: declare[struct {
+		`field A[].B is in a slice or map`: declare[struct {
 			A []struct {
 				B int8 `net:"interval=1s"`
 			}
@@ -175,7 +175,7 @@ func TestRegistrationErrorsAreOneSentence(t *testing.T) {
 			echo.Handle(r, fn)
 			echo.Handle(r, fn)
 		},
-		`NewGrid: a radius of 0; give how near things appear, a positive number`: func(r *netloop.Room) { netloop.NewGrid(r, netloop.GridSpec{}) },
+		`NewGrid: a radius of 0: use a positive distance`: func(r *netloop.Room) { netloop.NewGrid(r, netloop.GridSpec{}) },
 		`NewGrid: 16 grids are the most that a room has`: func(r *netloop.Room) {
 			for range 17 {
 				netloop.NewGrid(r, netloop.GridSpec{Radius: 1})
@@ -230,7 +230,7 @@ func TestUsageErrorsAreOneSentence(t *testing.T) {
 			`ClientGroup.Remove: the client is nil`:                           func() { group.Remove(tick, nil) },
 			`PerClient.Of: the client is nil`:                                 func() { new(netloop.PerClient[int]).Of(nil) },
 			`System.Remove(9) of "words.late": use the seven stages`:          func() { system.Remove(9) },
-			`NewPerClient belongs into the game's Open`:                       func() { netloop.NewPerClient[int](tick.Room()) },
+			`NewPerClient belongs in the game's Open`:                       func() { netloop.NewPerClient[int](tick.Room()) },
 			`Class.PlaceOn: class "thing" needs a grid, made by NewGrid, and`: func() { things.PlaceOn(grid, nil) },
 		} {
 			plainWords(t, said(fn), want)

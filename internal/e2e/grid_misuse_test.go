@@ -26,7 +26,7 @@ func TestAPanicOfAPositionFunctionIsABadPosition(t *testing.T) {
 
 func TestGridsAreCheckedInOpen(t *testing.T) {
 	for want, open := range map[string]func(*netloop.Room, *netloop.Grid){
-		"NewGrid: a radius of 0; give how near things appear, a positive number": func(r *netloop.Room, _ *netloop.Grid) {
+		"NewGrid: a radius of 0: use a positive distance": func(r *netloop.Room, _ *netloop.Grid) {
 			netloop.NewGrid(r, netloop.GridSpec{})
 		},
 		"make the cells larger": func(r *netloop.Room, _ *netloop.Grid) {

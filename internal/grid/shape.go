@@ -45,15 +45,15 @@ const (
 // than a cell, or if radius and margin together span more than MaxReach-1 cells.
 func NewShape(cell, radius, margin float64) (Shape, error) {
 	if !(radius > 0) || math.IsInf(radius, 0) {
-		return Shape{}, fmt.Errorf("a radius of %v; give how near things appear, a positive number", radius)
+		return Shape{}, fmt.Errorf("a radius of %v: use a positive distance", radius)
 	}
 	for _, v := range []float64{cell, margin} {
 		if !(v > 0) || math.IsInf(v, 0) {
-			return Shape{}, fmt.Errorf("a cell of %v and a margin of %v; give positive numbers, or 0 for what the radius suggests", cell, margin)
+			return Shape{}, fmt.Errorf("a cell of %v and a margin of %v; use positive numbers, or 0 for the default", cell, margin)
 		}
 	}
 	if margin < cell {
-		return Shape{}, fmt.Errorf("a margin of %v is less than a cell of %v: what goes to and fro over the edge of a cell would come and go; make the margin larger or the cells smaller", margin, cell)
+		return Shape{}, fmt.Errorf("a margin of %v is less than a cell of %v: an object that moves to and fro over the edge of a cell would appear and disappear; make the margin larger or the cells smaller", margin, cell)
 	}
 	out := (radius + margin) / cell
 	if out > MaxReach-1 {

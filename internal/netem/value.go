@@ -102,7 +102,7 @@ var sizes = []struct {
 // the link sends it at rate, in bit/s.
 func queue(text string, rate int) (time.Duration, error) {
 	if rate == 0 {
-		return 0, errors.New("is a buffer in front of nothing: give a rate too")
+		return 0, errors.New("is a buffer without a rate: give a rate too")
 	}
 	d, err := time.ParseDuration(text)
 	for _, u := range sizes {
@@ -130,7 +130,7 @@ func hole(text string) (h Hole, err error) {
 		h.At, err = duration(at, 0, maxTime)
 	}
 	if err != nil {
-		return Hole{}, errors.New("is not a length, an @, and when it begins, counted from a client's first datagram")
+		return Hole{}, errors.New("is not a length, an @ and a start, counted from a client's first datagram")
 	}
 	return h, nil
 }

@@ -102,7 +102,7 @@ func (m *mailed) fits(tick uint64, size int) bool {
 
 // Reasons for a lost message.
 var (
-	errNoRoom = transport.Refuse(transport.CodeRoomUnknown, "the room is not there, or has ended before it took the message")
+	errNoRoom = transport.Refuse(transport.CodeRoomUnknown, "the room does not exist, or has ended before it read the message")
 	errNoRest = transport.Refuse(transport.CodeBusy, "too many messages wait there")
 	errMails  = transport.Refuse(transport.CodeBusy, "the room has sent too many messages in this tick")
 )

@@ -199,7 +199,7 @@ func (w *BitWriter) PutRange(b []byte, from, to int) {
 }
 
 // ErrCode is the error of a Len or Rice code of a number that does not fit 64 bits.
-var ErrCode = errors.New("wire: a code that stands for no number")
+var ErrCode = errors.New("wire: code is not that of a number")
 
 // BitReader reads bits from one byte slice. After the first error every read returns zero and
 // Err keeps that error.

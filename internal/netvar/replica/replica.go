@@ -14,8 +14,8 @@ import (
 // Errors of packets that do not fit the replica's state.
 var (
 	ErrClass    = errors.New("netvar: unknown class")
-	ErrBaseline = errors.New("netvar: record names a baseline that is not here")
-	ErrOrder    = errors.New("netvar: record is older than what is here")
+	ErrBaseline = errors.New("netvar: record names a baseline that is not stored")
+	ErrOrder    = errors.New("netvar: record is older than the stored object")
 	ErrMemory   = errors.New("netvar: too much state to keep")
 )
 

@@ -35,7 +35,7 @@ func NewClass(name string, t reflect.Type, e ...codec.Encodings) (*Class, error)
 		return nil, err
 	}
 	if field := p.Misplaced(); field != "" {
-		return nil, fmt.Errorf("field %s lies in a slice or map, which is captured as a whole: interval, threshold and weight belong on fields outside, interval and weight on the slice or map itself", field)
+		return nil, fmt.Errorf("field %s is in a slice or map, which is captured as a whole: interval, threshold and weight belong on fields outside, interval and weight on the slice or map itself", field)
 	}
 	c := newClass(name, p)
 	if err := c.setRules(); err != nil {

@@ -56,7 +56,7 @@ func TestAFieldInAListHasNoInterval(t *testing.T) {
 			X int32 `net:"interval=100ms"`
 		}
 	}]())
-	if err == nil || !strings.HasPrefix(err.Error(), "field List[].X lies in a slice or map") {
+	if err == nil || !strings.HasPrefix(err.Error(), "field List[].X is in a slice or map") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -70,7 +70,7 @@ var ErrTicket = transport.Refuse(transport.CodeTicket, "the ticket is not known,
 
 // errShown is the error for a ticket that is shown again before its first admission has ended, for
 // example by a client that has lost its connection meanwhile. The client may try again.
-var errShown = transport.Refuse(transport.CodeBusy, "somebody is coming in by this ticket: try again")
+var errShown = transport.Refuse(transport.CodeBusy, "another client is joining by this ticket: try again")
 
 // reserve adds tickets, if enough seats are free.
 func (s *Seats) reserve(all []*Ticket, now time.Duration) error {
