@@ -87,7 +87,7 @@ func parse(args []string, out io.Writer) (o options, err error) {
 		flags.PrintDefaults()
 	}
 	flags.StringVar(&o.bin, "bin", "bin", "folder with the server and loadclient programs")
-	flags.IntVar(&o.clients, "clients", 100, "how many bots play, 1 to 10000")
+	flags.IntVar(&o.clients, "clients", 100, "number of bots, 1 to 10000")
 	flags.DurationVar(&o.duration, "duration", 20*time.Second, "how long they are measured, 100ms to 24h")
 	flags.StringVar(&o.web, "web", "127.0.0.1:0", "address of the arena's page, host:port; port 0 picks a free one")
 	flags.StringVar(&o.admin, "admin", "127.0.0.1:0", "address of the admin listener, host:port; port 0 picks a free one")
