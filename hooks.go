@@ -23,6 +23,7 @@ type hooks struct {
 	onJoin    []func(*Tick, *Client) error
 	onDrop    []func(*Tick, *Client)
 	onResume  []func(*Tick, *Client)
+	onRole    []func(*Tick, *Client)
 	onLeave   []func(*Tick, *Client, *Closed)
 	onDrain   []func(*Tick, time.Duration)
 	onClose   []func(context.Context, *Closed) error
@@ -188,6 +189,23 @@ func (h *hooks) Resume(e *room.Client) {
 	c.join.Addr = e.Join().Addr
 	h.call("OnResume", h.onResume, e)
 }
+
+// OnRole registers a function that is called when a player has become a spectator, or a spectator a
+// player: another connection of the player has taken its client over in the other role
+// ([DuplicateTakeOver]). The client in the former role has left before, with OnLeave and
+// [CodeReplaced], and c has joined with the same id, with OnJoin. OnRole is not called if OnJoin
+// has refused c.
+//
+// A player who leaves and joins again in another role is no such change, and a delayed spectator is
+// no client of the room: see [RoomSpec] SpectatorDelay.
+func (r *Room) OnRole(fn func(t *Tick, c *Client)) {
+	if r.opens("OnRole") {
+		r.hooks.onRole = append(r.hooks.onRole, fn)
+	}
+}
+
+// Role implements room.Game.
+func (h *hooks) Role(e *room.Client) { h.call("OnRole", h.onRole, e) }
 
 // Move implements room.Game.
 func (h *hooks) Move(e *room.Client) { clientOf(e).join.Addr = e.Join().Addr }

@@ -30,7 +30,7 @@ func (g *judgedGame) Open(r *Room) error {
 	return nil
 }
 
-// Judging an object for a client allocates nothing below the guard.
+// Judging an object for a client allocates nothing below the guard, nor do hooks without functions.
 func TestAGuardedHookAllocatesNothing(t *testing.T) {
 	g := new(judgedGame)
 	s, err := New(Config{}, g)
@@ -60,5 +60,16 @@ func TestAGuardedHookAllocatesNothing(t *testing.T) {
 	})
 	if n != 0 {
 		t.Errorf("%v allocations", n)
+	}
+	h, why := &s.room.hooks, new(transport.Closed)
+	n = testing.AllocsPerRun(100, func() {
+		h.Drop(g.stays.e)
+		h.Resume(g.stays.e)
+		h.Role(g.stays.e)
+		h.Leave(g.stays.e, why)
+		h.Drain(0)
+	})
+	if n != 0 {
+		t.Errorf("hooks without functions allocate %v times", n)
 	}
 }

@@ -110,7 +110,7 @@ const (
 	//
 	// A client never changes between playing and watching. To change, a player needs a free seat of
 	// the other kind, or a ticket for one. The existing client then leaves with CodeReplaced, and a
-	// new client joins with the same id: OnLeave and OnJoin are called.
+	// new client joins with the same id: OnLeave, OnJoin and [Room.OnRole] are called.
 	DuplicateTakeOver DuplicatePolicy = iota + 1
 	// DuplicateRefuse refuses the new connection with [CodeRefused], also while the player has lost
 	// its connection and its seat is kept: see [RoomSpec] KeepDropped. The same program may resume

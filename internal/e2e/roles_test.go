@@ -16,20 +16,26 @@ import (
 )
 
 // A player changes from playing to spectating and back, with one program after the other. The
-// game gets a leave and a join each time, the objects of the client that left are despawned, and
-// the recording replays.
+// game gets a leave, a join and the new role each time, or no role if it refuses the join; the
+// objects of the client that left are despawned, and the recording replays.
 func TestAPlayerChangesBetweenPlayingAndSpectating(t *testing.T) {
 	var told []string
 	g := script(func(r *netloop.Room) {
 		r.OnAdmit(func(_ context.Context, j *netloop.Join) error { j.Subject = j.Token; return nil })
 		r.OnJoin(func(tick *netloop.Tick, c *netloop.Client) error {
 			told = append(told, fmt.Sprint("join ", c.ID(), c.Spectator()))
+			if len(told) > 11 { // The fifth one.
+				return netloop.Refuse(netloop.CodeRefused, "enough")
+			}
 			if !c.Spectator() {
 				things.Spawn(tick, thing{N: 1}, netloop.OwnedBy(c.ID()))
 			}
 			return nil
 		})
 		r.OnResume(func(*netloop.Tick, *netloop.Client) { told = append(told, "resume") })
+		r.OnRole(func(_ *netloop.Tick, c *netloop.Client) {
+			told = append(told, fmt.Sprint("role ", c.ID(), c.Spectator()))
+		})
 		r.OnLeave(func(_ *netloop.Tick, c *netloop.Client, why *netloop.Closed) {
 			told = append(told, fmt.Sprint("leave ", c.ID(), c.Spectator(), why.Code))
 		})
@@ -53,10 +59,14 @@ func TestAPlayerChangesBetweenPlayingAndSpectating(t *testing.T) {
 		})
 	}
 	id, replaced := last.ID(), netloop.CodeReplaced
-	want := []string{
-		fmt.Sprint("join ", id, false), fmt.Sprint("leave ", id, false, replaced), fmt.Sprint("join ", id, true), fmt.Sprint("leave ", id, true, replaced),
-		fmt.Sprint("join ", id, false), fmt.Sprint("leave ", id, false, replaced), fmt.Sprint("join ", id, true),
+	refused := w.JoinAs(client.Config{Token: "ann"}, link)
+	w.Step(30)
+	wasRefused(t, "the fifth program", refused, netloop.CodeRefused)
+	want := []string{fmt.Sprint("join ", id, false)}
+	for _, watches := range []bool{true, false, true} {
+		want = append(want, fmt.Sprint("leave ", id, !watches, replaced), fmt.Sprint("join ", id, watches), fmt.Sprint("role ", id, watches))
 	}
+	want = append(want, fmt.Sprint("leave ", id, true, replaced), fmt.Sprint("join ", id, false), fmt.Sprint("leave ", id, false, netloop.CodeRefused))
 	if !slices.Equal(told, want) {
 		t.Errorf("the game got %q, want %q", told, want)
 	}

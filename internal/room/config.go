@@ -35,6 +35,9 @@ type Game interface {
 	// Resume is called when a client is connected again after a Drop, or has been taken over by
 	// another program of the same player and has that program's Join.
 	Resume(c *Client)
+	// Role is called when a client has joined in another role than the client that it replaces, of
+	// the same player.
+	Role(c *Client)
 	// Move is called after a client's address has changed. The client's Join has the new address.
 	Move(c *Client)
 	// Leave is called when a client leaves, while its objects still exist.

@@ -66,12 +66,24 @@ func (cs *connections) enter(e *admitted, s *transport.Session) {
 	case s.Conn() < c.conn: // A newer connection has already entered.
 		s.Close(transport.CodeReplaced, "")
 	case e.join != nil && (e.join.Spectator != c.join.Spectator || e.join.Subject != c.join.Subject):
-		why := &transport.Closed{Code: transport.CodeReplaced}
-		c.disconnect(why)
-		cs.leave(c, why)
-		cs.join(&Client{id: s.ID(), room: cs.room, join: e.join, presence: presence{seat: e.seat}}, e, s)
+		cs.replace(c, e, s)
 	default:
 		cs.resume(c, e, s)
+	}
+}
+
+// replace replaces a client by another one with the same id, for a connection with another player
+// or role.
+func (cs *connections) replace(before *Client, e *admitted, s *transport.Session) {
+	why := &transport.Closed{Code: transport.CodeReplaced}
+	before.disconnect(why)
+	cs.leave(before, why)
+	c := &Client{id: s.ID(), room: cs.room, join: e.join, presence: presence{seat: e.seat}}
+	cs.join(c, e, s)
+	if c.join.Subject == before.join.Subject && c.kicked == nil {
+		cs.from = c
+		defer cs.forget()
+		cs.game.Role(c)
 	}
 }
 

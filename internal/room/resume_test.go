@@ -42,6 +42,7 @@ func newReturns(t *testing.T, cfg netloop.Config) *returns {
 		r.OnJoin(func(tick *netloop.Tick, c *netloop.Client) error { tell("join")(tick, c); return nil })
 		r.OnDrop(tell("drop"))
 		r.OnResume(tell("resume"))
+		r.OnRole(tell("role"))
 		r.OnLeave(func(_ *netloop.Tick, _ *netloop.Client, why *netloop.Closed) {
 			w.told = append(w.told, "leave: "+why.Code.String())
 		})

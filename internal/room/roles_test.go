@@ -66,7 +66,7 @@ func TestAChangeOfRoleIsALeaveAndAJoin(t *testing.T) {
 				want = append(want, "drop")
 			}
 			watcher, second := w.mustCome("ann", true, "")
-			w.wantTold(append(want, leftReplaced, "join")...)
+			w.wantTold(append(want, leftReplaced, "join", "role")...)
 			if why, ok := player.Cause(); !lost && (!ok || why.Code != transport.CodeReplaced) {
 				t.Errorf("the older connection is told %v", why)
 			}
@@ -82,7 +82,7 @@ func TestAChangeOfRoleIsALeaveAndAJoin(t *testing.T) {
 			w.mustCome("ann", true, "")
 			w.wantTold("drop", "resume") // The same role is the same client.
 			w.mustCome("ann", false, "")
-			w.wantTold(leftReplaced, "join")
+			w.wantTold(leftReplaced, "join", "role")
 			w.wantPlaces(1, 0, 0)
 		})
 	}
@@ -103,7 +103,7 @@ func TestTheNewestConnectionDecidesTheRole(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.wantPlaces(1, 1, 0)
-			want := []string{"join", leftReplaced, "join", leftReplaced, "join"}
+			want := []string{"join", leftReplaced, "join", "role", leftReplaced, "join", "role"}
 			if swap {
 				way := w.room.Inbox().Swap(nil)
 				for i := range way {

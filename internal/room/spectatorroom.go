@@ -232,6 +232,7 @@ func (*spectatorRoom) Enter(*Client)                                {}
 func (*spectatorRoom) Join(*Client) error                           { return nil }
 func (*spectatorRoom) Drop(*Client)                                 {}
 func (*spectatorRoom) Resume(*Client)                               {}
+func (*spectatorRoom) Role(*Client)                                 {}
 func (*spectatorRoom) Move(*Client)                                 {}
 func (*spectatorRoom) Leave(*Client, *transport.Closed)             {}
 func (*spectatorRoom) Left(*Client)                                 {}

@@ -14,6 +14,7 @@ import (
 //
 //   - No room has more players or spectators than seats, and no player twice unless it may.
 //   - OnJoin comes first, then OnDrop and OnResume, then OnLeave once, for each client.
+//   - OnRole follows the leave and the join of a player in another role.
 //   - Each room of a name has a larger Incarnation than all before.
 //   - At rest each seat is of a client that plays, each client that plays has a seat, no client is
 //     loading, rooms that are empty for long have closed, and no room is overloaded.
@@ -33,6 +34,7 @@ type roomFacts struct {
 	spec     netloop.RoomSpec
 	in       map[netloop.ClientID]*seat
 	left     map[string]time.Duration // when players left, by subject
+	watched  map[string]bool          // whether they left as spectators
 	opened   time.Duration
 	empty    time.Duration // since then, if it is
 }
@@ -64,7 +66,7 @@ func (r *rooms) opened(h *gameRoom) {
 	}
 	r.newest[name] = h.key.inc
 	r.delayed = r.delayed || h.room.Spec().SpectatorDelay > 0
-	r.byName[name] = &roomFacts{key: h.key, gameRoom: h, spec: h.room.Spec(), in: map[netloop.ClientID]*seat{}, left: map[string]time.Duration{}, opened: r.now(), empty: r.now()}
+	r.byName[name] = &roomFacts{key: h.key, gameRoom: h, spec: h.room.Spec(), in: map[netloop.ClientID]*seat{}, left: map[string]time.Duration{}, watched: map[string]bool{}, opened: r.now(), empty: r.now()}
 }
 
 // of returns the facts of a room that has not ended, or nil.
@@ -135,12 +137,21 @@ func (r *rooms) resumed(key roomKey, c *netloop.Client, bot int) {
 	r.p.secrets.is(bot, key, c.ID())
 }
 
+// role is called once a client has joined in another role.
+func (r *rooms) role(key roomKey, c *netloop.Client) {
+	s := r.seat(key, c, "OnRole")
+	r.p.note("room %q: client %d has another role", key.name, c.ID())
+	if f := r.of(key); f != nil && (f.left[s.subject] != r.now() || f.watched[s.subject] == s.spectator) {
+		r.p.fail("seats", "client %d of room %q has no new role", c.ID(), key.name)
+	}
+}
+
 func (r *rooms) left(key roomKey, c *netloop.Client) {
 	s := r.seat(key, c, "OnLeave")
 	r.p.note("room %q: client %d leaves", key.name, c.ID())
 	if f := r.of(key); f != nil {
 		if s.subject != "" {
-			f.left[s.subject] = r.now()
+			f.left[s.subject], f.watched[s.subject] = r.now(), s.spectator
 		}
 		if delete(f.in, c.ID()); len(f.in) == 0 {
 			f.empty = r.now()

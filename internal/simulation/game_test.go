@@ -183,6 +183,7 @@ func (h *gameRoom) hooks(r *netloop.Room) {
 		h.p.rooms.resumed(h.key, c, botOf(c))
 		h.panics("OnResume")
 	})
+	r.OnRole(func(_ *netloop.Tick, c *netloop.Client) { h.p.rooms.role(h.key, c) })
 	r.OnLeave(func(t *netloop.Tick, c *netloop.Client, _ *netloop.Closed) {
 		defer h.enter()()
 		if c.SpectatorFeed() {
