@@ -19,5 +19,7 @@
 // [Queue] finds matches: it takes players and parties with properties, and calls the game with
 // full, balanced teams of parties that fit, the longest wait first.
 //
+// [Open] opens a room by its name, unless it exists, and reserves seats there.
+//
 // [List] shows the rooms of the server as replicated objects.
 package match

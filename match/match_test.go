@@ -274,6 +274,75 @@ func askTwice(t *testing.T, player string) {
 	}
 }
 
+// An Open that hangs blocks the requests of its kind for their time, and not longer.
+func TestAHangingOpenIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGame(func(c *match.Config[info]) { c.Timeout = 3 * time.Second })
+		g.opens = make(chan struct{})
+		s, err := netloop.New(netloop.Config{Offline: true, Watchdog: -1}, g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		errs := make(chan error, 2)
+		for _, player := range []string{"ann", "bob"} {
+			go func() {
+				_, err := g.tables.Find(t.Context(), s, player, netloop.Reservation{})
+				errs <- err
+			}()
+		}
+		for range 2 {
+			if err := <-errs; !errors.Is(err, match.ErrTimeout) || time.Since(begun) != 3*time.Second {
+				t.Errorf("after %v: %v", time.Since(begun), err)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := g.tables.Find(ctx, s, "cid", netloop.Reservation{}); !errors.Is(err, context.Canceled) {
+			t.Errorf("a canceled request: %v", err)
+		}
+		close(g.opens)
+		if p, err := g.tables.Find(t.Context(), s, "cid", netloop.Reservation{}); err != nil || !p.Opened {
+			t.Errorf("the next request gets %+v: %v", p, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A room is opened by its name once. Each asker gets a seat there, or the reason for none.
+func TestOpenByName(t *testing.T) {
+	g := newGame(nil)
+	w := netlooptest.New(t, g)
+	for i, want := range []string{"true ", "false ", "false full", "false internal"} {
+		seats := 2
+		if i == 3 { // Another room.
+			seats, g.fails = 1, errors.New("no deck")
+		}
+		got, answered := "", false
+		w.Tick(func(tick *netloop.Tick) {
+			spec := netloop.RoomSpec{Name: fmt.Sprint("table/", i/3), Kind: "table", MaxClients: 4}
+			match.Open(tick, spec, netloop.Reservation{Seats: seats}, func(_ *netloop.Tick, p match.Place, err error) {
+				code := ""
+				if refused := (*netloop.Refusal)(nil); errors.As(err, &refused) {
+					code = refused.Code.String()
+				} else if err != nil {
+					code = "internal"
+				}
+				got, answered = fmt.Sprint(p.Opened, " ", code), true
+			})
+		})
+		for range 10 {
+			w.Settle()
+			w.Step(1)
+		}
+		if !answered || got != want {
+			t.Errorf("request %d: %q, want %q", i, got, want)
+		}
+	}
+}
+
 // A reservation that no room accepts opens none.
 func TestAnInvalidReservationOpensNoRoom(t *testing.T) {
 	g := newGame(nil)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/singleflight"
 
@@ -23,7 +24,12 @@ type Config[I any] struct {
 	// means all rooms of the kind that publish an I ([netloop.Room.Publish]). A room that has
 	// published none yet is offered as well if this Rooms has opened it.
 	Where func(netloop.RoomListing[I]) bool
+	// Timeout is the longest time of a request, from its call on; zero means 10 s. Then the error
+	// is [ErrTimeout], also if the game's Open does not return: its room closes as an empty one.
+	Timeout time.Duration
 }
+
+const defaultTimeout = 10 * time.Second
 
 // Rooms finds rooms of one kind for players, or opens them. The fullest room that fits is taken
 // first, so that rooms fill up. One request is served at a time: players who ask at once fill a new
@@ -50,18 +56,24 @@ type Place struct {
 // ErrNoRoom is the error if no room has enough free seats and none is opened.
 var ErrNoRoom error = &netloop.Refusal{Code: netloop.CodeFull, Text: "no room has a free seat"}
 
+// ErrTimeout is the error if no room has opened in time.
+var ErrTimeout error = &netloop.Refusal{Code: netloop.CodeBusy, Text: "no room opens in time: try again later"}
+
 // NewRooms returns a Rooms. Several rooms, such as lobbies, may share it.
 func NewRooms[I any](c Config[I]) *Rooms[I] {
 	if c.Spec.Kind == "" || c.Spec.Private {
 		panic("match: NewRooms: a Spec needs a Kind, and must not be Private")
 	}
+	if c.Timeout == 0 {
+		c.Timeout = defaultTimeout
+	}
 	return &Rooms[I]{cfg: c, turn: make(chan struct{}, 1)}
 }
 
 // Join finds or opens a room from a tick and reserves seats there. then is called in EarlyUpdate of
-// a later tick with the place, or with an error: [ErrNoRoom], [netloop.ErrTooManyRooms], or that of
-// the game's Open. A player who asks again while a request runs gets the same place; "" is no
-// player.
+// a later tick with the place, or with an error: [ErrNoRoom], [ErrTimeout],
+// [netloop.ErrTooManyRooms], or that of the game's Open. A player who asks again while a request
+// runs gets the same place; "" is no player.
 func (m *Rooms[I]) Join(t *netloop.Tick, player string, v netloop.Reservation, then func(*netloop.Tick, Place, error)) {
 	s, random := t.Room().Server(), t.Rand().Uint32()
 	netloop.Go(t, func(ctx context.Context) (Place, error) {
@@ -101,11 +113,13 @@ func (m *Rooms[I]) find(ctx context.Context, s *netloop.Server, player string, v
 
 // serve finds or opens a room when the requests before are served.
 func (m *Rooms[I]) serve(ctx context.Context, s *netloop.Server, v netloop.Reservation, random uint32) (Place, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, m.cfg.Timeout, ErrTimeout)
+	defer cancel()
 	select {
 	case m.turn <- struct{}{}:
 		defer func() { <-m.turn }()
 	case <-ctx.Done():
-		return Place{}, ctx.Err()
+		return Place{}, context.Cause(ctx)
 	}
 	for _, name := range m.candidates(s, max(v.Seats, 1)) {
 		tickets, err := s.Reserve(ctx, name, v)
@@ -163,10 +177,48 @@ func (m *Rooms[I]) open(ctx context.Context, s *netloop.Server, v netloop.Reserv
 	m.opened++
 	spec := m.cfg.Spec
 	spec.Name = fmt.Sprintf("%s%d-%08x", spec.Name, m.opened, random)
-	if _, err := s.OpenRoom(ctx, spec); err != nil {
+	if err := openRoom(ctx, s, spec); err != nil {
 		return Place{}, err
 	}
 	m.fresh = append(m.fresh, spec.Name)
 	tickets, err := s.Reserve(ctx, spec.Name, v)
 	return Place{Room: spec.Name, Tickets: tickets, Opened: true}, err
+}
+
+// openRoom opens a room until ctx ends. The game's Open may ignore the context; at most as many of
+// its calls can hang as the server may have rooms.
+func openRoom(ctx context.Context, s *netloop.Server, spec netloop.RoomSpec) error {
+	opened := make(chan error, 1) // One sender, one value.
+	go func() {
+		err := errGoexit
+		defer func() { opened <- err }()
+		_, err = s.OpenRoom(ctx, spec)
+	}()
+	select {
+	case err := <-opened:
+		if err != nil && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+var errGoexit = errors.New("match: the game's Open has ended its goroutine")
+
+// Open opens a room from a tick, unless the server has one of the name, and reserves seats there.
+// then is called as that of [Rooms.Join], within 10 s.
+func Open(t *netloop.Tick, spec netloop.RoomSpec, v netloop.Reservation, then func(*netloop.Tick, Place, error)) {
+	s := t.Room().Server()
+	netloop.Go(t, func(ctx context.Context) (Place, error) {
+		ctx, cancel := context.WithTimeoutCause(ctx, defaultTimeout, ErrTimeout)
+		defer cancel()
+		err := openRoom(ctx, s, spec)
+		if err != nil && !errors.Is(err, netloop.ErrRoomExists) {
+			return Place{}, recordable(err)
+		}
+		tickets, failed := s.Reserve(ctx, spec.Name, v)
+		return Place{Room: spec.Name, Tickets: tickets, Opened: err == nil}, recordable(failed)
+	}, then)
 }
