@@ -12,6 +12,7 @@ import (
 	"github.com/netloop/netloop/examples/cards"
 	"github.com/netloop/netloop/examples/cards/bot"
 	"github.com/netloop/netloop/netlooptest"
+	"github.com/netloop/netloop/seats"
 )
 
 // game makes the game for so many players at a table.
@@ -112,9 +113,11 @@ func TestAMatchIsPlayed(t *testing.T) {
 	}
 	w.Break(clients[1])
 	w.Freeze(clients[1])
-	until(t, w, "somebody is away", func() bool { return players[0].View.Seats[1].Away })
+	until(t, w, "somebody is away", func() bool { return players[0].View.Seats[1].Presence.Status == seats.Away })
 	w.Thaw(clients[1])
-	until(t, w, "it is back", func() bool { return !players[0].View.Seats[1].Away && len(players[1].View.Hand()) > 0 })
+	until(t, w, "it is back", func() bool {
+		return players[0].View.Seats[1].Presence.Status == seats.Here && len(players[1].View.Hand()) > 0
+	})
 	for _, b := range players {
 		b.Plays = false
 	}
@@ -202,4 +205,37 @@ func TestATableContinuesAfterARestart(t *testing.T) {
 		until(t, w, "the list", func() bool { return len(other.View.Listings) == 1 })
 		refused(t, try(t, w, func(then func(error)) { other.Sit(cards.SitDown{Table: "oak"}, then) }), "others play at this table: you may watch")
 	}
+}
+
+// A player who leaves in the middle of a match is shown as away, keeps the hand, and gets it back
+// over another connection, with another device too. A player who comes while the result is shown
+// gets the seat of one who has left.
+func TestSeatsOutliveClients(t *testing.T) {
+	g := game("", 2, time.Hour)
+	g.Config().(*cards.Config).Goal = 1
+	w := world(t, g)
+	_, ann := seat(t, w, "ann", "oak", false, netlooptest.Link{})
+	bobClient, bob := seat(t, w, "bob", "oak", false, netlooptest.Link{})
+	until(t, w, "cards", func() bool { return len(bob.View.Hand()) > 0 })
+	hand := slices.Clone(bob.View.Hand())
+	_ = bobClient.Close()
+	until(t, w, "he is away", func() bool { return ann.View.Seats[1].Presence.Status == seats.Away })
+	w.Advance(10 * time.Minute)
+	_, bob = seat(t, w, "bob", "oak", false, netlooptest.Link{})
+	until(t, w, "his hand", func() bool { return slices.Equal(bob.View.Hand(), hand) })
+	bobClient = w.JoinAs(client.Config{Token: "bob", Room: "table/oak"}, netlooptest.Link{})
+	bob = bot.New(bobClient)
+	until(t, w, "his hand on another device", func() bool { return bob.View.AtTable && slices.Equal(bob.View.Hand(), hand) })
+	if len(ann.View.Seats) != 2 || ann.View.Seats[1].Presence.Status != seats.Here {
+		t.Errorf("ann sees %+v", ann.View.Seats)
+	}
+	ann.Plays = true
+	until(t, w, "the end", func() bool { return ann.View.Table.Phase == cards.Over })
+	_ = bobClient.Close()
+	until(t, w, "he is away", func() bool { return ann.View.Seats[1].Presence.Status == seats.Away })
+	_, cid := seat(t, w, "cid", "oak", false, netlooptest.Link{})
+	if cid.View.Place >= 0 {
+		t.Errorf("cid has a seat of the match that has ended: %+v", cid.View.Seats)
+	}
+	until(t, w, "the next match", func() bool { return len(cid.View.Hand()) > 0 && cid.View.Place == 1 })
 }

@@ -8,10 +8,8 @@
 //	schema.go   shared by server and clients
 //	cards.go    the game: the kinds of rooms, and admission
 //	lobby.go    lists the tables, finds a seat at one, and reports a player's record
-//	table.go    a table: its turns and timers, joins and leaves
-//	seats.go    the state that clients and the lobby see of it
+//	table.go    a table: its seats, turns and timers, and the state that clients see of it
 //	rules.go    the rules of Crazy Eights, without rooms and clocks
-//	save.go     stores the match of a table, one state after the other
 //	store.go    the database: saved tables, and the players' records
 //
 // Clients use package player, which moves from the lobby to a table and back over one connection;

@@ -97,57 +97,45 @@ func (s Listing) keeps(player string) bool {
 
 // sit finds or opens a table, and reserves a seat.
 func (l *lobby) sit(t *netloop.Tick, from *netloop.Client, q SitDown, reply netloop.Reply[Place]) {
-	player := from.Join().Subject
+	seat, spec := netloop.Reservation{Spectator: q.Watch}, l.g.tableSpec(q.Table)
 	at, found := l.table(t, q.Table)
 	switch {
-	case found && q.Watch:
-		ticketTo(t, tablePrefix+q.Table, netloop.Reservation{Spectator: true}, reply.Send)
-	case q.Watch:
-		reply.Send(t, Place{}, netloop.Refuse(netloop.CodeRoomUnknown, "there is no such table"))
-	case found && at.keeps(player):
+	case found && !q.Watch && at.keeps(from.Join().Subject):
 		reply.Send(t, Place{}, netloop.Refuse(netloop.CodeRefused, "others play at this table: you may watch"))
 	case found:
-		ticketTo(t, tablePrefix+q.Table, netloop.Reservation{}, reply.Send)
+		ticketTo(t, spec.Name, seat, reply.Send)
+	case q.Watch:
+		reply.Send(t, Place{}, netloop.Refuse(netloop.CodeRoomUnknown, "there is no such table"))
 	case l.opened[from.ID()] == mostOpened:
 		reply.Send(t, Place{}, netloop.Refuse(netloop.CodeBusy, "you have opened %d tables: sit down at one of them", mostOpened))
-	case q.Table == "" && !q.Private:
-		l.anywhere(t, from, reply)
 	case q.Private:
-		spec := l.g.tableSpec(fmt.Sprintf("private-%08x", t.Rand().Uint32()))
-		spec.Private = true
-		l.open(t, from, spec, reply)
+		spec, spec.Private = l.g.tableSpec(fmt.Sprintf("private-%08x", t.Rand().Uint32())), true
+		match.Open(t, spec, seat, l.seated(from, reply))
+	case q.Table == "": // The table with the most waiting players, or a new one.
+		l.tables.Join(t, from.Join().Subject, seat, l.seated(from, reply))
 	case !named(q.Table, maxTable):
 		reply.Send(t, Place{}, netloop.Refuse(netloop.CodeRefused, "a table needs a name of 1 to %d letters", maxTable))
 	default:
-		l.open(t, from, l.g.tableSpec(q.Table), reply)
+		match.Open(t, spec, seat, l.seated(from, reply))
 	}
 }
 
-// anywhere seats a player at the table with the most waiting players, or else at a new one.
-func (l *lobby) anywhere(t *netloop.Tick, from *netloop.Client, reply netloop.Reply[Place]) {
-	id := from.ID()
-	l.tables.Join(t, from.Join().Subject, netloop.Reservation{}, func(t *netloop.Tick, p match.Place, err error) {
-		if err != nil {
-			reply.Send(t, Place{}, netloop.Refuse(netloop.CodeBusy, "there is no room for another table"))
-			return
-		}
-		if _, here := t.Client(id); here && p.Opened {
-			l.opened[id]++
-		}
-		reply.Send(t, Place{Room: p.Room, Ticket: string(p.Tickets[0])}, nil)
-	})
-}
-
-// open opens a table for a player.
-func (l *lobby) open(t *netloop.Tick, from *netloop.Client, spec netloop.RoomSpec, reply netloop.Reply[Place]) {
+// seated counts a request that may open a table, and returns the function that answers it.
+func (l *lobby) seated(from *netloop.Client, reply netloop.Reply[Place]) func(*netloop.Tick, match.Place, error) {
 	l.opened[from.ID()]++
-	t.OpenRoom(spec, func(t *netloop.Tick, _ netloop.RoomInfo, err error) {
-		if err != nil && !errors.Is(err, netloop.ErrRoomExists) {
-			reply.Send(t, Place{}, netloop.Refuse(netloop.CodeBusy, "there is no room for another table"))
-			return
+	return func(t *netloop.Tick, p match.Place, err error) {
+		if _, here := t.Client(from.ID()); here && !p.Opened {
+			l.opened[from.ID()]--
 		}
-		ticketTo(t, spec.Name, netloop.Reservation{}, reply.Send)
-	})
+		switch {
+		case errors.Is(err, netloop.ErrTooManyRooms):
+			reply.Send(t, Place{}, netloop.Refuse(netloop.CodeBusy, "there is no room for another table"))
+		case err != nil:
+			reply.Send(t, Place{}, err)
+		default:
+			reply.Send(t, Place{Room: p.Room, Ticket: string(p.Tickets[0])}, nil)
+		}
+	}
 }
 
 // ticketTo asks for a ticket to a room.

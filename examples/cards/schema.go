@@ -3,6 +3,7 @@ package cards
 import (
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/phase"
+	"github.com/netloop/netloop/seats"
 )
 
 // The declarations that the server and its clients share.
@@ -71,12 +72,12 @@ const (
 
 // Seat is one player's seat. Only its owner can read the hand.
 type Seat struct {
-	Place  uint8
-	Player string `net:"max=32"`
-	Hand   []Card `net:"max=52,read=owner"`
-	Cards  uint8  // in the hand
-	Away   bool   // the player has lost the connection, or has left
-	Score  uint16
+	Place    uint8
+	Player   string `net:"max=32"`
+	Hand     []Card `net:"max=52,read=owner"`
+	Cards    uint8  // in the hand
+	Presence seats.Presence
+	Score    uint16
 }
 
 // SitDown asks the lobby for a seat: at the table of this name, or at any waiting table for an

@@ -16,6 +16,7 @@ import (
 	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/examples/cards"
 	"github.com/netloop/netloop/examples/cards/player"
+	"github.com/netloop/netloop/seats"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the screens of testdata")
@@ -35,7 +36,7 @@ func atTable(change func(*player.View)) seen {
 		Seats: []cards.Seat{
 			{Place: 0, Player: "Ada (bot)", Cards: 4, Score: 23},
 			{Place: 1, Player: "ann", Cards: 5, Hand: []cards.Card{card(2, cards.Clubs), card(7, cards.Clubs), card(9, cards.Diamonds), card(0, cards.Hearts), card(10, cards.Spades)}},
-			{Place: 2, Player: "bob", Cards: 1, Score: 7, Away: true},
+			{Place: 2, Player: "bob", Cards: 1, Score: 7, Presence: seats.Presence{Status: seats.Away}},
 		},
 	}
 	if change != nil {

@@ -7,6 +7,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/netloop/netloop/examples/cards"
+	"github.com/netloop/netloop/seats"
 )
 
 // table draws the table with the player's hand.
@@ -39,7 +40,7 @@ func (m model) seats() string {
 		if i == v.Place {
 			name += " (you)"
 		}
-		if s.Away {
+		if s.Presence.Status != seats.Here {
 			name += " · away"
 		}
 		held := fmt.Sprintf("%2d %s", s.Cards, plural(int(s.Cards), "card"))
@@ -47,7 +48,7 @@ func (m model) seats() string {
 		switch {
 		case mark != "  ":
 			line = gold.Render(line)
-		case s.Away:
+		case s.Presence.Status != seats.Here:
 			line = soft.Render(line)
 		}
 		b.WriteString(line + "\n")

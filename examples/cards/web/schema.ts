@@ -62,8 +62,8 @@ export interface Seat {
   Hand: Uint8Array;
   /** uint8 */
   Cards: number;
-  /** bool */
-  Away: boolean;
+  /** {Status uint8; Until instant} */
+  Presence: { Status: number; Until: bigint };
   /** uint16 */
   Score: number;
 }
@@ -186,7 +186,7 @@ export const schema: Schema<Cards> = {
         Player: "string max=32",
         Hand: "bytes max=52",
         Cards: "uint8",
-        Away: "bool",
+        Presence: "{Status uint8; Until instant}",
         Score: "uint16",
       },
     },

@@ -5,6 +5,9 @@ export const suits = ["♣", "♦", "♥", "♠"] as const;
 export const suitNames = ["clubs", "diamonds", "hearts", "spades"] as const;
 const ranks = ["A", "2", "3", "4", "5", "6", "7", "8", "9", "10", "J", "Q", "K"];
 
+/** The statuses of a seat's player: seats.Status of Go. */
+export const Status = { Here: 0, Away: 1, Gone: 2 } as const;
+
 /** The phases of a table. */
 export const Phase = { Waiting: 0, Playing: 1, Pausing: 2, Over: 3 } as const;
 

@@ -2,7 +2,7 @@
 
 import type { Seat, Table } from "../schema.js";
 import { fill, find, make, say } from "./dom.js";
-import { Phase, fits, isEight, isRed, nameOf, rankOf, suitNames, suitOf, suits } from "./rules.js";
+import { Phase, Status, fits, isEight, isRed, nameOf, rankOf, suitNames, suitOf, suits } from "./rules.js";
 import type { Session } from "./session.js";
 
 /** TableView draws a table, and holds the chosen card. */
@@ -122,13 +122,14 @@ export class TableView {
 /** place makes a seat. */
 function place(seat: Seat, i: number, t: Table, own: number): HTMLElement {
   const dealt = t.Phase !== Phase.Waiting;
-  const marks = [t.Phase === Phase.Playing && i === t.Turn && "turn", seat.Away && "away", i === own && "own", (t.Phase === Phase.Over || t.Phase === Phase.Pausing) && i === t.Winner && "winner"];
+  const away = seat.Presence.Status !== Status.Here;
+  const marks = [t.Phase === Phase.Playing && i === t.Turn && "turn", away && "away", i === own && "own", (t.Phase === Phase.Over || t.Phase === Phase.Pausing) && i === t.Winner && "winner"];
   const backs = Array.from({ length: Math.min(seat.Cards, 12) }, () => make("i", "back"));
   return make(
     "li", marks.filter(Boolean).join(" "),
     make("b", "", seat.Player + (i === own ? " (you)" : "")),
     make("span", "fan", ...backs),
-    make("span", "figures", dealt ? `${seat.Cards} ${seat.Cards === 1 ? "card" : "cards"} · ${seat.Score} points` : "is here", seat.Away ? " · away" : ""),
+    make("span", "figures", dealt ? `${seat.Cards} ${seat.Cards === 1 ? "card" : "cards"} · ${seat.Score} points` : "is here", away ? " · away" : ""),
   );
 }
 
