@@ -149,7 +149,7 @@ func (s *Seats[S]) Sit(t *netloop.Tick, c *netloop.Client) *Seat[S] {
 	return at
 }
 
-// Free takes the seat from its player, who has resigned, for instance: as if the time of an absent
+// Free takes the seat from its player, after a resignation for instance: as if the time of an absent
 // player had passed.
 func (s *Seats[S]) Free(t *netloop.Tick, at *Seat[S]) {
 	if at.status != Gone {
@@ -168,8 +168,8 @@ func (s *Seats[S]) Lock(t *netloop.Tick, keep time.Duration) {
 	s.settle(t)
 }
 
-// Unlock ends a match: the seats of players who are gone are free, and those of other players who
-// have left are free when [Config] Keep has passed since then.
+// Unlock ends a match: the seats of gone players are free, and those of other absent players when
+// [Config] Keep has passed.
 func (s *Seats[S]) Unlock(t *netloop.Tick) {
 	s.locked, s.keep = false, s.cfg.Keep
 	s.settle(t)
