@@ -149,8 +149,8 @@ func (s *Seats[S]) Sit(t *netloop.Tick, c *netloop.Client) *Seat[S] {
 	return at
 }
 
-// Free takes the seat from its player, after a resignation for instance: as if the time of an absent
-// player had passed.
+// Free takes the seat from its player, after a resignation for instance, as if the time of an
+// absent player had passed.
 func (s *Seats[S]) Free(t *netloop.Tick, at *Seat[S]) {
 	if at.status != Gone {
 		at.timer.Stop()

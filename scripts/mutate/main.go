@@ -35,7 +35,7 @@ import (
 
 // packages are the default packages: all that a server, a client or a load test runs. As in Go,
 // "/..." includes all folders below.
-var packages = []string{".", "app", "client", "internal/...", "loadtest", "match", "netlooptest", "persist/...", "phase"}
+var packages = []string{".", "app", "client", "internal/...", "loadtest", "match", "netlooptest", "persist/...", "phase", "seats"}
 
 // unchanged are folders that match packages although no server and no client runs them: references,
 // generators, tests, and declarations without code.
