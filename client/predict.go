@@ -148,6 +148,7 @@ func PredictedState[S any](c *Client, o *netloop.Object[S]) (S, bool) {
 
 // Misprediction is the number of wrong predictions of a field of a class.
 type Misprediction struct {
+	Class string
 	Field string // the path in the struct, such as Pos.X
 	Count uint64
 }
@@ -156,13 +157,24 @@ type Misprediction struct {
 // struct, with the numbers of wrong predictions. A count that keeps growing means that the step
 // function differs from the server's code.
 func Mispredictions[S any](c *Client, k *netloop.Class[S]) (all []Misprediction) {
-	p := c.prediction.of(bridge.Netloop.Class(k).State)
-	if p == nil {
-		return nil
+	if p := c.prediction.of(bridge.Netloop.Class(k).State); p != nil {
+		return p.mispredictions()
 	}
-	for _, f := range k.Fields() {
+	return nil
+}
+
+// Mispredictions returns those of all predicted classes, in the order of the calls of [Predict].
+func (c *Client) Mispredictions() (all []Misprediction) {
+	for _, p := range c.prediction.classes {
+		all = append(all, p.mispredictions()...)
+	}
+	return all
+}
+
+func (p *predictor) mispredictions() (all []Misprediction) {
+	for _, f := range p.class.State.DescribeLeaves() {
 		if n := p.wrong[f.Name]; n > 0 {
-			all = append(all, Misprediction{f.Name, n})
+			all = append(all, Misprediction{p.class.State.Name(), f.Name, n})
 		}
 	}
 	return all

@@ -120,6 +120,8 @@ type Stats struct {
 	Age        time.Duration // estimated server time minus the deadline of the newest tick applied
 	Synced     bool          // the estimates have enough samples
 	Snapshots  uint64        // snapshots that arrived completely
+	BytesIn    uint64        // of messages and datagrams of all connections, without the headers of
+	BytesOut   uint64        // QUIC, TLS and IP
 	Packets    uint64        // state packets that were applied
 	Records    uint64        // state records larger than a packet that were applied
 	Stale      uint64        // state packets discarded because a later tick had been applied
@@ -173,6 +175,9 @@ func (c *Client) Stats() Stats {
 	s.RTT, s.Synced = c.time.sync.RTT(), c.time.sync.Ready()
 	s.ServerTick, s.Applied, s.Jumped = c.time.tick, c.replica.Tick(), c.time.steps.skipped
 	s.Overflowed = c.conn.traffic.Dropped(transport.DropInboxSession) + c.conn.traffic.Dropped(transport.DropInboxTotal)
+	traffic := &c.conn.traffic
+	s.BytesIn = traffic.DatagramBytesIn.Load() + traffic.StreamBytesIn.Load()
+	s.BytesOut = traffic.DatagramBytesOut.Load() + traffic.StreamBytesOut.Load()
 	s.Lost, s.HeldBack = c.receiver.losses.lost(), c.receiver.losses.held
 	if c.conn.session != nil {
 		s.Silent = max(0, now-max(c.conn.session.LinkFacts().LastArrival, c.conn.since))

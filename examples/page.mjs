@@ -1,5 +1,5 @@
-// Builds the page of an example as one file, beside the client, which every server with pages serves
-// as netloop.js. The server's binary embeds it, so it is committed: make web builds it anew, and a
+// Builds the page of an example as one file, beside the client's modules, which every server with
+// pages serves: netloop.js and others. The server's binary embeds it, so it is committed: make web builds it anew, and a
 // test checks that it is current.
 //
 //     node examples/page.mjs arena [FILE]
@@ -9,7 +9,8 @@ import { build } from "esbuild";
 
 const [name, file] = process.argv.slice(2);
 const root = fileURLToPath(new URL(`${name}/web/`, import.meta.url));
-const served = { name: "served", setup: (b) => b.onResolve({ filter: /^@netloop\/client$/ }, () => ({ path: "./netloop.js", external: true })) };
+const client = /^@netloop\/client(?:\/(\w+))?$/;
+const served = { name: "served", setup: (b) => b.onResolve({ filter: client }, (m) => ({ path: `./${client.exec(m.path)[1] ?? "netloop"}.js`, external: true })) };
 await build({
   absWorkingDir: root,
   entryPoints: ["src/main.ts"],

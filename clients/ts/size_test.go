@@ -7,6 +7,14 @@ import (
 	"testing"
 )
 
+// A player may open the graph of the connection on any link.
+func TestTheBuiltNetGraphIsSmall(t *testing.T) {
+	file, err := os.ReadFile("dist/netgraph.js")
+	if err != nil || len(file) > 3000 {
+		t.Errorf("dist/netgraph.js takes %d bytes, and 3000 are the most: %v", len(file), err)
+	}
+}
+
 // The file that a page loads before it can connect is small.
 func TestTheBuiltClientIsSmall(t *testing.T) {
 	const most = 42_000 // bytes, gzipped

@@ -17,7 +17,7 @@ const through = {
 };
 
 describe("the arena", { concurrency: 1 }, () => {
-  test("the name panel of a narrow screen has one line, and does not cover the map", async () => {
+  test("the name panel of a narrow screen has one line and does not cover the map, and the network graph fits", async () => {
     const server = await Server.start();
     try {
       for (const width of [320, 390]) {
@@ -30,6 +30,22 @@ describe("the arena", { concurrency: 1 }, () => {
         });
         assert.ok(panel.left >= 0 && panel.right < map, `at ${width} px the panel ends at ${panel.right}, and the map begins at ${map}`);
         assert.ok(panel.height < 2 * line, `at ${width} px it is ${panel.height} px high, with lines of ${line} px`);
+        await tab.page.keyboard.press("F3");
+        const graph = () => tab.page.evaluate(() => {
+          const canvas = document.querySelector(".netgraph");
+          const { left, right, top, bottom } = canvas.getBoundingClientRect();
+          const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
+          copy.drawImage(canvas, 0, 0);
+          const bytes = copy.getImageData(0, 0, canvas.width, canvas.height).data;
+          return {
+            shown: canvas.checkVisibility(), inside: left >= 0 && top >= 0 && right <= innerWidth && bottom <= innerHeight,
+            painted: bytes.filter((b, i) => i % 4 === 3 && b > 0).length,
+          };
+        });
+        await until("the graph of the connection is drawn", async () => (await graph()).painted > 1000);
+        assert.ok((await graph()).shown && (await graph()).inside, `at ${width} px the graph is in the window`);
+        await tab.page.keyboard.press("F3");
+        assert.ok(!(await graph()).shown);
         await tab.clean();
         await context.close();
       }

@@ -237,6 +237,12 @@ func TestMispredictionsAreCountedByField(t *testing.T) {
 	if slices.ContainsFunc(wrong, func(m client.Misprediction) bool { return m.Count == 0 }) {
 		t.Errorf("fields that were never wrong are reported: %v", wrong)
 	}
+	if all := c.Mispredictions(); !slices.Equal(all, wrong) || all[0].Class != racers.Name() {
+		t.Errorf("of all classes %v", all)
+	}
+	if s := c.Stats(); s.BytesIn < 10*s.Snapshots || s.BytesOut < s.InputBytes || s.InputBytes == 0 {
+		t.Errorf("%d bytes of %d snapshots in, %d out with %d of inputs", s.BytesIn, s.Snapshots, s.BytesOut, s.InputBytes)
+	}
 	if none := client.Mispredictions(c, shots); none != nil {
 		t.Errorf("of a class that is not predicted %v", none)
 	}

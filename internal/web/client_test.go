@@ -1,6 +1,7 @@
 package web
 
 import (
+	"io/fs"
 	"net/http"
 	"testing"
 	"testing/fstest"
@@ -8,6 +9,19 @@ import (
 	"github.com/netloop/netloop/clients/ts"
 	"github.com/netloop/netloop/internal/web/static"
 )
+
+// The further modules of the client are served beside it.
+func TestTheModulesOfTheClientAreServed(t *testing.T) {
+	for _, name := range []string{"netgraph.js", "protobuf.js"} {
+		want, err := fs.ReadFile(ts.Files(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, body := ask(t, "GET", "http://"+start(t, config())+"/"+name); r.StatusCode != http.StatusOK || body != string(want) {
+			t.Errorf("%s: %d, %d bytes", name, r.StatusCode, len(body))
+		}
+	}
+}
 
 // A server with pages serves the client library of its version, unless the game has its own build.
 func TestTheClientIsServed(t *testing.T) {

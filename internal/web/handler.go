@@ -20,9 +20,6 @@ import (
 	"github.com/netloop/netloop/internal/web/static"
 )
 
-// clientFile is the path of the client library that fits the server.
-const clientFile = "/netloop.js"
-
 // ownPage is the server's own page, for a game without pages.
 //
 //go:embed page
@@ -47,8 +44,14 @@ func newHandler(cfg Config, allow func(net.Addr) bool) (*handler, error) {
 	if h.files, err = static.Read(from); err != nil {
 		return nil, err
 	}
-	if h.files[clientFile] == nil { // A game may have its own build of the client.
-		h.files[clientFile] = static.New(clientFile, ts.Client)
+	client, err := static.Read(ts.Files())
+	if err != nil {
+		return nil, err
+	}
+	for name, f := range client {
+		if h.files[name] == nil { // A game may have its own build of the client.
+			h.files[name] = f
+		}
 	}
 	if cfg.Files == nil {
 		h.index = string(h.files["/"].Body)

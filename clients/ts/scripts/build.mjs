@@ -13,13 +13,15 @@ const file = path.resolve(process.argv[2] ?? fileURLToPath(new URL("../dist/netl
 process.chdir(fileURLToPath(new URL("..", import.meta.url)));
 const bins = "../../node_modules/.bin";
 const internal = await internalNames();
-await bundle("src/index.ts", file);
-await bundle("src/protobuf.ts", file.replace(/netloop\.js$/, "protobuf.js"));
+await bundle("src/index.ts", file, internal);
+await bundle("src/protobuf.ts", file.replace(/netloop\.js$/, "protobuf.js"), internal);
+await bundle("src/netgraph.ts", file.replace(/netloop\.js$/, "netgraph.js"));
 if (process.argv.length < 3) {
   rmSync("dist/types", { recursive: true, force: true });
   execFileSync(path.join(bins, "tsc"), ["--project", "tsconfig.types.json"], { stdio: "inherit" });
   publish("index.d.ts");
   publish("protobuf.d.ts");
+  publish("netgraph.d.ts");
   rmSync("build/types", { recursive: true, force: true });
 }
 
@@ -27,8 +29,8 @@ if (process.argv.length < 3) {
  * Writes a file with all that it imports, minified by both: what one leaves the other finds. What terser calls unsafe is that
  * String(x) is the same as "" + x, and that nobody has changed what the language brings.
  */
-async function bundle(entry, to) {
-  const mangleProps = new RegExp(`^(?:${internal.join("|")})$`);
+async function bundle(entry, to, internal = []) {
+  const mangleProps = internal.length > 0 ? new RegExp(`^(?:${internal.join("|")})$`) : undefined;
   const whole = await built(entry, { mangleProps, minify: true });
   const { code } = await minify(whole, {
     module: true,

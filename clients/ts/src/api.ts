@@ -443,6 +443,8 @@ export interface Client<G extends Shape = Shape> {
   class<K extends keyof G["classes"] & string>(name: K): ObjectClass<G["classes"][K], G["input"]>;
   /** Finds an object of any class by its id, as a reference names it. */
   get(id: number | bigint): ReplicatedObject | undefined;
+  /** Counts the mispredictions of all classes by class and field, such as "ship.X". */
+  mispredictions(): Readonly<Record<string, number>>;
 
   /**
    * Sends a message with the next flush. It reports false, and counts the message, if it cannot be

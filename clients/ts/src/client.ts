@@ -239,6 +239,12 @@ export class ClientImpl extends Messages implements Client<any>, ClassHost, Pred
     return this.replica?.get(Number(id))?.data as Entity | undefined;
   }
 
+  mispredictions(): Record<string, number> {
+    const all: Record<string, number> = {};
+    for (const by of this.prediction.classes) for (const field in by.wrong) all[`${by.className}.${field}`] = by.wrong[field]!;
+    return all;
+  }
+
   protected bind(served: Served): void {
     this.setMethods(served);
     for (const c of served.classes) if (!this.options.schema || c.name in this.options.schema.classes) this.class(c.name);

@@ -9,6 +9,7 @@ import { InputWriter } from "../src/codec/inputs.js";
 import { Prediction, type PredictionHost } from "../src/predict/prediction.js";
 import { Predictor } from "../src/predict/predictor.js";
 import { ServerTime } from "../src/clock/server.js";
+import { netGraph } from "../src/netgraph.js";
 import { protobufCodecs } from "../src/protobuf.js";
 import { Entity } from "../src/view/entity.js";
 import { ClassObjects } from "../src/view/classes.js";
@@ -209,4 +210,44 @@ test("a step spawns in FixedUpdate, and when it runs again before it, and nobody
   world.fixedStep = undefined;
   prediction.running = 5;
   assert.equal(shots.spawn({}), 5);
+});
+
+test("the graph of a connection has its figures and draws nothing while it is hidden", () => {
+  let texts: string[] = [];
+  const context: any = { scale() {}, fillRect() {}, beginPath() {}, stroke() {}, lineTo: (_: number, y: number) => assert.ok(y <= 84), fillText: (text: string) => texts.push(text) };
+  const canvas: any = { style: {}, setAttribute() {}, remove() { this.gone = true; }, getContext: () => context, clientWidth: 344, clientHeight: 156 };
+  const keys = new Set<(e: unknown) => void>();
+  Object.assign(globalThis, {
+    document: { createElement: () => canvas, body: { append() {} } }, devicePixelRatio: 1, getComputedStyle: () => ({ color: "rgb(255, 255, 255)", fontFamily: "sans-serif" }),
+    addEventListener: (_: string, fn: (e: unknown) => void) => keys.add(fn), removeEventListener: (_: string, fn: (e: unknown) => void) => keys.delete(fn),
+  });
+  let systems: ((f: { now: number }) => void)[] = [];
+  const stats = { rttMs: 84.4, viewDelayMs: 118, ageMs: 62, lost: 1, inputsMissed: 3, mispredicted: 2, bytesIn: 0, bytesOut: 0, snapshotRate: 60 };
+  let read = 0;
+  const client: any = {
+    on: (_: number, fn: (f: { now: number }) => void) => (systems.push(fn), () => (systems = systems.filter((s) => s !== fn))),
+    get stats() { read++; return { ...stats }; }, mispredictions: () => ({ "ship.X": 2, "ship.VX": 5 }),
+  };
+  const graph = netGraph(client);
+  assert.deepEqual([canvas.hidden, systems.length], [true, 0]);
+  const press = (code: string) => { for (const fn of keys) fn({ code, repeat: false, preventDefault() {} }); };
+  press("F4");
+  assert.equal(systems.length, 0);
+  press("F3");
+  for (let now = 0; now <= 2000; now += 10) {
+    stats.bytesIn += 100; // 80 kbit/s
+    stats.bytesOut += 25;
+    texts = [];
+    for (const fn of systems) fn({ now });
+  }
+  assert.equal(read, 41, "a column has 50 ms");
+  assert.deepEqual(texts, [
+    "150 ms", "round trip 84 ms", "delay 118 ms", "age 62 ms", "lost 1", "inputs missed 3", "mispredicted 2",
+    "in 80 kbit/s", "out 20 kbit/s", "60 snapshots/s", "ship.VX 5  ship.X 2",
+  ]);
+  press("F3");
+  assert.deepEqual([canvas.hidden, systems.length], [true, 0]);
+  graph.toggle();
+  graph.remove();
+  assert.deepEqual([canvas.gone, systems.length, keys.size], [true, 0, 0]);
 });

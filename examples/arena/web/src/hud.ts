@@ -28,7 +28,9 @@ export class Hud {
   onJoin: (name: string) => void = () => {};
   onWorse: (w: Worse) => void = () => {};
   onAgain: () => void = () => {};
+  onGraph: (shown: boolean) => void = () => {};
   ghosts = false;
+  graph = false;
 
   private readonly rows: { row: HTMLLIElement; name: HTMLSpanElement; score: HTMLSpanElement }[] = [];
   private readonly net = ["n-transport", "n-rtt", "n-rate", "n-delay", "n-wrong", "n-bytes", "n-frame"].map((id) => by(id));
@@ -52,6 +54,8 @@ export class Hud {
     by("trouble-again").addEventListener("click", () => this.onAgain());
     const ghosts = by("ghosts") as HTMLInputElement;
     ghosts.addEventListener("change", () => this.showGhosts(ghosts.checked));
+    const graph = by("graph") as HTMLInputElement;
+    graph.addEventListener("change", () => this.showGraph(graph.checked));
     for (const id of ["s-delay", "s-jitter", "s-loss"]) by(id).addEventListener("input", () => this.slide());
     if (window.innerWidth < 720) this.foldNet();
   }
@@ -144,6 +148,13 @@ export class Hud {
     this.ghosts = shown;
     (by("ghosts") as HTMLInputElement).checked = shown;
     by("legend").hidden = !shown;
+  }
+
+  /** showGraph shows the graph of the connection. */
+  showGraph(shown: boolean): void {
+    this.graph = shown;
+    (by("graph") as HTMLInputElement).checked = shown;
+    this.onGraph(shown);
   }
 
   private slide(): void {

@@ -5,6 +5,8 @@
 //   network panel ◀── Hud ◀── Client.stats   ▼
 //                                        Painter (canvas)
 
+import { netGraph, type NetGraph } from "@netloop/client/netgraph";
+
 import { Camera, way } from "./camera.js";
 import { Controls, typing } from "./controls.js";
 import { Effects } from "./effects.js";
@@ -30,6 +32,7 @@ const camera = new Camera();
 const painter = new Painter(document.getElementById("arena") as HTMLCanvasElement, camera);
 
 let game: Game | undefined;
+let graph: NetGraph | undefined;
 let wanted: string | undefined; // The name of a player who waits for a ship.
 let playing = false;
 let last = performance.now();
@@ -55,6 +58,9 @@ async function begin(): Promise<void> {
       else if (s.phase === "reconnecting") show(comingBack(s));
       else hud.trouble("");
     });
+    graph?.remove();
+    graph = netGraph(client, { key: "", inset: "var(--graph)" });
+    graph.toggle(hud.graph);
     hud.connected();
     hud.intro("Press any key to fly");
   } catch (e) {
@@ -196,11 +202,15 @@ hud.onJoin = take;
 hud.onSay = (text) => game?.say(text);
 hud.onWorse = (w) => game?.client.simulate({ latencyMs: w.delayMs / 2, jitterMs: w.jitterMs, loss: w.loss });
 hud.onAgain = () => void begin();
+hud.onGraph = (shown) => graph?.toggle(shown);
 window.addEventListener("keydown", (e) => {
   if (e.ctrlKey || e.metaKey || e.altKey || typing(e.target)) return;
   if (e.code === "KeyN") hud.foldNet();
   else if (e.code === "KeyG") hud.showGhosts(!hud.ghosts);
-  else if (e.code === "KeyM") hud.said("", sound.toggle() ? "sound on" : "sound off");
+  else if (e.code === "F3") {
+    e.preventDefault();
+    hud.showGraph(!hud.graph);
+  } else if (e.code === "KeyM") hud.said("", sound.toggle() ? "sound on" : "sound off");
   else if (!playing && e.key !== "Tab" && e.key !== "Shift") {
     e.preventDefault();
     take((document.getElementById("name") as HTMLInputElement).value.trim());
