@@ -105,3 +105,58 @@ func TestSchemaOfCallsAsTypeScript(t *testing.T) {
 		}
 	}
 }
+
+// For a predicted class the command writes the beginning of the page's step function and of its
+// test, with the names of the schema's module.
+func TestSchemaWritesTheStepOfAPage(t *testing.T) {
+	type Pull struct{ By float32 }
+	type Cart struct {
+		X, V  float32 `net:"quant=1/8"`
+		Loads uint8
+		Coal  uint64
+		Ready netloop.Deadline
+		Name  string
+	}
+	sc := netloop.NewSchema("mine", 1, 0)
+	netloop.NewClass[Cart](sc, "mine cart", netloop.Predicted())
+	netloop.NewClass[struct{ X float32 }](sc, "rail")
+	schema := func(s *netloop.Schema, args ...string) result {
+		return command(t, &game{schema: s, config: &settingsStruct{}}, nil, append([]string{"schema", "--ts"}, args...)...)
+	}
+	if r := schema(sc, "--step", "mine cart"); r.exit == 0 || !strings.Contains(r.stderr, `schema "mine" has no input: declare it with netloop.NewInput`) {
+		t.Errorf("without an input: exit %d: %s", r.exit, r.stderr)
+	}
+	sc = netloop.NewSchema("mine", 1, 0)
+	netloop.NewClass[Cart](sc, "mine cart", netloop.Predicted())
+	netloop.NewClass[struct{ X float32 }](sc, "rail")
+	netloop.NewInput(sc, func(last Pull, _ int) Pull { return last })
+	for _, c := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"--step", "mine cart"}, []string{
+			"import type { Frame } from \"@netloop/client\";\n", "import type { Pull, Cart } from \"./schema.js\";\n",
+			"export function stepMineCart(cart: Cart, input: Pull, frame: Frame): void {\n", "  // X, V: float32 in Go: f(…) around each operation, cart.X = f(cart.X + f(…))\n",
+			"  // Loads: an integer, which wraps as in Go: cart.Loads += 1\n", "  // Coal: a bigint", "  // Ready: a deadline: cart.Ready = frame.in(ms), and frame.left(cart.Ready) > 0 until it has passed\n",
+		}},
+		{[]string{"--step", "mine cart", "--test", "--import", "./netloop.js"}, []string{
+			"//	netlooptest.Vectors(t, \"web/testdata/minecart.json\", 500,", "import { runVectors } from \"./testing.js\";\n", "import { stepMineCart } from \"./minecart.js\";\n",
+			"test(\"mine cart steps in the page as on the server\", () => runVectors(schema, \"mine cart\", vectors, stepMineCart));\n",
+		}},
+	} {
+		r := schema(sc, c.args...)
+		for _, want := range c.want {
+			if r.exit != 0 || !strings.Contains(r.stdout, want) {
+				t.Errorf("%v: exit %d, want %s:\n%s%s", c.args, r.exit, want, r.stdout, r.stderr)
+			}
+		}
+	}
+	for want, args := range map[string][]string{
+		`no predicted class "rail": there are mine cart`: {"--step", "rail"},
+		`--test needs --step CLASS`:                      {"--test"},
+	} {
+		if r := schema(sc, args...); r.exit == 0 || !strings.Contains(r.stderr, want) {
+			t.Errorf("%v: exit %d: %s", args, r.exit, r.stderr)
+		}
+	}
+}

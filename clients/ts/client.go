@@ -12,7 +12,7 @@ import (
 //go:embed dist/netloop.js
 var Client []byte
 
-//go:embed dist/*.js
+//go:embed dist/netloop.js dist/netgraph.js dist/protobuf.js
 var dist embed.FS
 
 // Files are the modules of the client for pages: netloop.js, and the optional netgraph.js and

@@ -35,7 +35,12 @@ test("joins, calls, sends, receives, makes inputs, and has the server's state", 
   const said = [];
   client.handle("said", (m) => said.push(m.text));
   const ships = client.class("ship").interpolate();
-  client.inputs(() => ({ Thrust: true, Fire: false, Turn: 0 }));
+  const sampled = [];
+  client.inputs((frame) => {
+    for (const ship of ships.owned()) sampled.push(ships.predicted(ship)?.Score === frame.fixedStep - 1);
+    return { Thrust: true, Fire: false, Turn: 0 };
+  });
+  ships.predict((ship, _, frame) => { ship.Score = frame.fixedStep; });
   await until("it plays", () => client.status.phase === "playing" && ships.size === 1);
   assert.equal(client.transport, "websocket");
   const [own] = ships.owned();
@@ -45,6 +50,7 @@ test("joins, calls, sends, receives, makes inputs, and has the server's state", 
   const { Rows } = await client.call("standings", { Top: 3 });
   assert.deepEqual(Rows, [{ Name: own.state.Name, Score: 0 }]);
   await until("the inputs move the ship", () => Math.abs(own.state.X - from) > 20);
+  await until("a sampler has the state that was predicted last", () => sampled.at(-1));
   await client.verify();
   const { malformed, unequal, dropped, rttMs, inputsMissed, inputs, synced } = client.stats;
   assert.deepEqual([malformed, unequal, dropped, errors, synced], [0, 0, 0, [], true]);

@@ -82,7 +82,7 @@ func TestThePlaygroundConvertsMessages(t *testing.T) {
 }
 
 // A ship moves in the page as on the server: TestThePageHasTheGamesFlights of the arena checks
-// the same flights.
+// the cases.
 func TestThePageSimulatesLikeTheServer(t *testing.T) {
 	_ = nodetest.Node(t, "--test", nodetest.Bundle(t, "../../examples/arena/web/src/steer.test.ts"))
 }

@@ -26,7 +26,7 @@ func (s *Schema) TypeScript(w io.Writer, from string) error {
 	t.printf("// The schema of %q %d.%d, written by \"schema --ts\". Do not edit.\n\n", s.Name, s.Major, s.Minor)
 	t.printf("import type { Schema } from %q;\n", from)
 	if len(t.tables) > 0 {
-		t.printf("import { protobufCodecs } from %q;\n", protobufModule(from))
+		t.printf("import { protobufCodecs } from %q;\n", siblingModule(from, "protobuf"))
 	}
 	t.printf("\n")
 	for _, name := range slices.Sorted(maps.Keys(t.protos)) {
@@ -36,12 +36,12 @@ func (s *Schema) TypeScript(w io.Writer, from string) error {
 	return err
 }
 
-// protobufModule returns the module of the code that only games with protobuf messages need.
-func protobufModule(from string) string {
+// siblingModule returns another module of the client's package, for code that only some pages need.
+func siblingModule(from, name string) string {
 	if dir, isFile := strings.CutSuffix(from, ".js"); isFile {
-		return dir[:strings.LastIndex(dir, "/")+1] + "protobuf.js"
+		return dir[:strings.LastIndex(dir, "/")+1] + name + ".js"
 	}
-	return from + "/protobuf"
+	return from + "/" + name
 }
 
 // typeScript is the output for a schema so far.

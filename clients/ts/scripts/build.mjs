@@ -15,13 +15,14 @@ const bins = "../../node_modules/.bin";
 const internal = await internalNames();
 await bundle("src/index.ts", file, internal);
 await bundle("src/protobuf.ts", file.replace(/netloop\.js$/, "protobuf.js"), internal);
-await bundle("src/netgraph.ts", file.replace(/netloop\.js$/, "netgraph.js"));
+for (const other of ["netgraph", "testing"]) await bundle(`src/${other}.ts`, file.replace(/netloop\.js$/, `${other}.js`));
 if (process.argv.length < 3) {
   rmSync("dist/types", { recursive: true, force: true });
   execFileSync(path.join(bins, "tsc"), ["--project", "tsconfig.types.json"], { stdio: "inherit" });
   publish("index.d.ts");
   publish("protobuf.d.ts");
   publish("netgraph.d.ts");
+  publish("testing.d.ts");
   rmSync("build/types", { recursive: true, force: true });
 }
 

@@ -1,7 +1,8 @@
 // The messages between a client and its server: messages wait for their stages, calls for their
 // answers.
 
-import { Code, NetloopError, Stage, type CallOptions, type Frame, type SendOptions, type Unsubscribe } from "./api.js";
+import { Code, NetloopError, type Stage, type CallOptions, type Frame, type SendOptions, type Unsubscribe } from "./api.js";
+import { CurrentFrame } from "./frame.js";
 import { decodeMessage, encodeMessage, type Method, type Schema as Served } from "./codec/index.js";
 import { fieldsKnown, known } from "./names.js";
 import { Connection } from "./connection.js";
@@ -10,14 +11,10 @@ import { Held, StageQueues, type Queued } from "./rpc/queue.js";
 import type { Message } from "./wire/frames.js";
 
 type Handler = (message: any, frame: Frame) => void;
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-
 const CALL_TIMEOUT = 10_000;
 
 export abstract class Messages extends Connection {
-  readonly frame: Mutable<Frame> = {
-    now: 0, deltaMs: 0, tick: 0, gameTime: 0, scaledTime: 0, fixedStep: 0, fixedDeltaMs: 0, fraction: 0, stage: Stage.Update,
-  };
+  readonly frame = new CurrentFrame();
   protected calls = new Calls();
   protected held = new Held();
   private methods = new Map<string, Method>();

@@ -12,7 +12,7 @@ import { BitReader } from "../src/wire/bits.js";
 import { BitWriter, lenSize, riceSize } from "../src/wire/bitwriter.js";
 import { ByteWriter } from "../src/wire/bytes.js";
 import { Random } from "./random.js";
-import { classOf, messageOf } from "./types.js";
+import { classOf, messageOf } from "../src/codec/text.js";
 
 const FIELDS =
   "{A int8; B uint32; C int64; D uint64; E float32; F float32; G float64; H float32 quant=1/256; I float32 quant=1/8 steps=-800:800; " +

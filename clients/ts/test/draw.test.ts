@@ -15,7 +15,7 @@ import { Entity } from "../src/view/entity.js";
 import { ClassObjects } from "../src/view/classes.js";
 import { Leaves } from "../src/view/leaves.js";
 import { schema } from "./everything.js";
-import { classOf, messageOf } from "./types.js";
+import { classOf, messageOf } from "../src/codec/text.js";
 
 const SHIP = "{X float32 quant=1/256; Yaw float32; Hull uint8; Rot quat bits=12; Name string max=16}";
 

@@ -10,7 +10,7 @@ import { ByteWriter } from "../src/wire/bytes.js";
 import { example } from "./page.js";
 import { Random } from "./random.js";
 import { memoryOf } from "./stored.js";
-import { classOf, messageOf } from "./types.js";
+import { classOf, messageOf } from "../src/codec/text.js";
 
 const POS = "{X float32 quant=1/256; Y float32 quant=1/256; Armed bool; Name string max=8}";
 const RICH =

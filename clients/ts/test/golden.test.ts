@@ -12,7 +12,7 @@ import { ReplicatedObject, type Memory } from "../src/state/object.js";
 import { Replica } from "../src/state/replica.js";
 import { ByteReader, ByteWriter } from "../src/wire/bytes.js";
 import { example } from "./page.js";
-import { classOf, messageOf } from "./types.js";
+import { classOf, messageOf } from "../src/codec/text.js";
 
 /** A replica of one class with these fields. */
 function replicaOf(fields: string, tick: number): Replica {

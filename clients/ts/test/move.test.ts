@@ -63,7 +63,10 @@ test("in a younger room time, steps and inputs are those of the room, at once", 
   assert.ok(client.clock.synced, "the server's clock is known already");
   assert.ok(client.clock.tick >= 11 && client.clock.tick <= 13, `tick ${client.clock.tick}`);
   assert.ok(Math.abs(client.clock.gameTime - client.clock.tick * FRAME) < 2 * FRAME, `game time ${client.clock.gameTime}`);
-  assert.ok(Math.abs(client.clock.left(BigInt(Math.round((client.clock.gameTime + 500) * NS))) - 500) < 1);
+  const soon = BigInt(Math.round((client.clock.gameTime + 500) * NS));
+  assert.ok(Math.abs(client.clock.left(soon) - 500) < 1);
+  assert.ok(Math.abs(client.clock.at(soon) - client.clock.gameTime - 500) < 1);
+  assert.equal(client.clock.at(-1_500_000_001n), 1500, "an instant of scaled time");
   assert.ok(inputsLeft(rig, since), "the first frame makes an input");
   assert.ok(newest > client.clock.tick && newest <= client.clock.tick + 4, `input of step ${newest} at tick ${client.clock.tick}`);
   rig.peer.datagram((w) => w.sized(5, emptyPacket(13, 1)), 5000);

@@ -12,7 +12,7 @@ import { Entity } from "../src/view/entity.js";
 import { Playout } from "../src/view/playout.js";
 import { Rig } from "./rig.js";
 import { tables } from "./tables.js";
-import { classOf, messageOf } from "./types.js";
+import { classOf, messageOf } from "../src/codec/text.js";
 
 const near = (got: number, want: number) => assert.ok(Math.abs(got - want) < 1e-6, `${got}, want ${want}`);
 

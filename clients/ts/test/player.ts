@@ -2,7 +2,7 @@
 // snapshot, without the drawing.
 
 import { Replica } from "../src/state/replica.js";
-import { classOf } from "./types.js";
+import { classOf } from "../src/codec/text.js";
 
 const cube = classOf("{X float32 quant=1/512 steps=-16384:16384; Y float32 quant=1/512 steps=-16384:16384; Z float32 quant=1/512 steps=0:8192; Rot quat bits=9}");
 

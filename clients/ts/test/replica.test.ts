@@ -8,7 +8,7 @@ import { widen } from "../src/state/header.js";
 import { Packet } from "./packets.js";
 import { Random } from "./random.js";
 import { memoryOf, versionsOf } from "./stored.js";
-import { classOf } from "./types.js";
+import { classOf } from "../src/codec/text.js";
 
 const c = classOf("{X float32 quant=1/8; Name string max=2000; Path []{X int8; Y int8} max=64; Pos [2]float32; Q quat bits=9; On bool}");
 const replica = (limits = {}) => new Replica({ classes: [c], methods: [], input: undefined }, 10, limits);

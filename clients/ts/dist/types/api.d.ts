@@ -208,6 +208,15 @@ export interface Frame {
     /** The distance of the frame beyond the last fixed step, in steps. */
     readonly fraction: number;
     readonly stage: Stage;
+    /**
+     * The milliseconds left from this frame, or in a fixed step from its tick, until a deadline of a
+     * state; 0 or less once it has passed.
+     */
+    left(deadline: bigint | number): number;
+    /** The deadline that many milliseconds of game time later, for a state, as Tick.In makes it. */
+    in(ms: number): bigint;
+    /** The same in scaled time, as Tick.InScaled. */
+    inScaled(ms: number): bigint;
 }
 /** A replicated object. The client keeps one ReplicatedObject per object, from spawn to despawn. */
 export interface ReplicatedObject<S = any> {
@@ -295,8 +304,16 @@ export interface ServerClock {
     readonly fixedRate: number;
     /** The game time at which interpolated classes are drawn. */
     readonly viewTime: number;
-    /** The time left until a deadline or instant of a state; negative if it has passed. */
+    /**
+     * The milliseconds left until a deadline or instant of a state, of game time or of scaled time as
+     * the instant has it; negative if it has passed. A bar of a duration is left / duration.
+     */
     left(instant: bigint | number): number;
+    /**
+     * The instant in milliseconds, to compare it with gameTime or viewTime, or with scaledTime if it
+     * is one of scaled time: at(shot.End) > clock.viewTime tells whether the drawn shot still glows.
+     */
+    at(instant: bigint | number): number;
 }
 /** Counters and measurements of the connection. */
 export interface Stats {

@@ -1,7 +1,6 @@
 import type { ServerClock } from "../api.js";
+import { instantMs, leftUntil } from "../frame.js";
 import type { ServerTime } from "./server.js";
-
-const NS = 1e6;
 
 /** The clocks that the page reads, at the time of the frame. */
 export class PublicClock implements ServerClock {
@@ -37,7 +36,10 @@ export class PublicClock implements ServerClock {
   }
 
   left(instant: bigint | number): number {
-    const t = BigInt(instant);
-    return t >= 0n ? Number(t) / NS - this.gameTime : Number(-1n - t) / NS - this.scaledTime;
+    return leftUntil(instant, this.gameTime, this.scaledTime);
+  }
+
+  at(instant: bigint | number): number {
+    return instantMs(instant);
   }
 }

@@ -48,7 +48,7 @@ export class Predictor {
   }
 }
 
-function differences(a: any, b: any, path: string, found: (path: string) => void): void {
+export function differences(a: any, b: any, path: string, found: (path: string) => void): void {
   if (Object.is(a, b)) return;
   const nested = a !== null && b !== null && typeof a === "object" && typeof b === "object";
   if (!nested || ArrayBuffer.isView(a) || Array.isArray(a) !== Array.isArray(b)) return different(a, b) ? found(path) : undefined;

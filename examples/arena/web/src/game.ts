@@ -1,10 +1,10 @@
 // The arena's client: its prediction and interpolation, and the handlers of messages.
 
-import { connect, type Client, type Frame, type ObjectClass, type ReplicatedObject } from "@netloop/client";
+import { connect, type Client, type ObjectClass, type ReplicatedObject } from "@netloop/client";
 
 import { schema, type Arena, type Ship, type Rock, type Shot, type Pickup, type Control } from "../schema.js";
 import type { Controls } from "./controls.js";
-import { fly, glowMs, reloadMs } from "./steer.js";
+import { glowMs, steer } from "./steer.js";
 
 /** The page's reactions to messages and events. */
 export interface Events {
@@ -14,8 +14,6 @@ export interface Events {
   fell(ship: Ship, own: boolean): void;
   collected(): void;
 }
-
-const ms = 1_000_000n; // An instant counts nanoseconds.
 
 /** Game is the arena of one client. */
 export class Game {
@@ -62,13 +60,8 @@ export class Game {
    */
   private predict(): void {
     this.ships.predict((ship, wish, frame) => {
-      ship.Thrust = wish.Thrust;
-      ship.Turn = wish.Turn;
-      fly(ship, Math.fround(frame.fixedDeltaMs / 1000));
-      const now = instant(frame);
-      if (!wish.Fire || ship.Reload > now || (ship.Hull === 0 && ship.Falls <= now)) return;
-      ship.Reload = now + BigInt(reloadMs) * ms;
-      this.shots.spawn({ X: ship.X, Y: ship.Y, Heading: ship.Heading, End: now + BigInt(glowMs) * ms, Born: { Step: 0n, N: 0 } });
+      if (!steer(ship, wish, frame)) return;
+      this.shots.spawn({ X: ship.X, Y: ship.Y, Heading: ship.Heading, End: frame.in(glowMs), Born: { Step: 0n, N: 0 } });
     });
     this.shots.predict(() => {});
   }
@@ -96,11 +89,6 @@ export class Game {
     const reply = await this.client.call("standings", { Top: top });
     return reply.Rows.map((r) => ({ name: r.Name, score: r.Score }));
   }
-}
-
-/** instant returns the game time of a frame in the unit of deadlines. */
-function instant(frame: Frame): bigint {
-  return BigInt(Math.round(frame.gameTime * 1e6));
 }
 
 /** enterArena connects as a spectator. */

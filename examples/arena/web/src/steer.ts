@@ -1,6 +1,9 @@
 // The flight of a ship, as in ship.go: the server runs that code, and this page runs this, a little
 // earlier. Numbers are rounded to float32 wherever Go has a float32, so that the results are equal.
 
+import type { Frame } from "@netloop/client";
+
+import type { Control, Ship } from "../schema.js";
 import { size } from "./camera.js";
 
 const f = Math.fround;
@@ -10,24 +13,23 @@ const drag = f(0.6); // share of the speed lost per second
 const turnRate = 3;
 
 /** reloadMs is the least time between two shots. */
-export const reloadMs = 250;
+const reloadMs = 250;
 /** glowMs is how long a shot is visible. */
 export const glowMs = 200;
 
-/** Flight is the part of a ship that moves. */
-export interface Flight {
-  X: number;
-  Y: number;
-  VX: number;
-  VY: number;
-  Heading: number;
-  Leaps: number;
-  Thrust: boolean;
-  Turn: number;
+/** steer flies a ship for a fixed step by its player's input, and reports whether it fires. */
+export function steer(s: Ship, wish: Control, frame: Frame): boolean {
+  s.Thrust = wish.Thrust;
+  s.Turn = Math.max(-1, Math.min(wish.Turn, 1));
+  fly(s, f(frame.fixedDeltaMs / 1000));
+  const fallen = s.Hull === 0 && frame.left(s.Falls) <= 0;
+  if (!wish.Fire || frame.left(s.Reload) > 0 || fallen) return false;
+  s.Reload = frame.in(reloadMs);
+  return true;
 }
 
 /** fly flies a ship by its controls for dt seconds, a float32. */
-export function fly(s: Flight, dt: number): void {
+function fly(s: Ship, dt: number): void {
   s.Heading = f(s.Heading + f(f(s.Turn * turnRate) * dt));
   if (s.Heading < 0) s.Heading = f(s.Heading + f(2 * Math.PI));
   else if (s.Heading >= f(2 * Math.PI)) s.Heading = f(s.Heading - f(2 * Math.PI));

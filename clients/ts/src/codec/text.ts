@@ -1,7 +1,7 @@
-// Types from their texts, as docs/WIRE.md writes them, for tests.
+// Types from their texts, as docs/WIRE.md writes them: for tests, of the client and of games.
 
-import { Kind, type Field, type Type } from "../src/codec/tables.js";
-import { Class, Message } from "../src/codec/schema.js";
+import { Kind, type Field, type Type } from "./tables.js";
+import { Class, Message } from "./schema.js";
 
 const KINDS: Record<string, Kind> = {
   bool: Kind.Bool,
