@@ -63,7 +63,8 @@ type rejoin struct {
 	dialing *attempt      // attempt in progress
 	dialed  *attempt      // attempt that has connected and waits for the next poll
 	joining bool          // connected; the server has not sent yet that the client is admitted
-	resumed bool          // the seat was resumed
+	anew    bool          // a new seat was joined, which the next attempt may resume
+	resumed bool          // the seat of before the loss was resumed
 	moves   bool          // the client moves to another room; its connection still works
 	err     error         // error of the last attempt, or of the lost connection; nil in a move
 	state   State         // state before the loss, to which the client returns

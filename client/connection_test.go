@@ -297,6 +297,25 @@ func TestAClientContinuesItsState(t *testing.T) {
 	}
 }
 
+// The new seat of a client that has lost its own may break before the game has admitted the client.
+// The client resumes the new seat then, and counts no resume: what it has sent before is lost.
+func TestAResumedNewSeatIsNoResume(t *testing.T) {
+	r := newReturner(t, Config{})
+	r.breaks(netloop.CodeLost)
+	w := r.welcome("second")
+	w.ClientId = 9
+	r.answer(w)
+	r.breaks(netloop.CodeLost)
+	r.frame(time.Second)
+	back := r.back("third")
+	back.ClientId = 9
+	r.answer(back)
+	r.arrives(transport.Arrival{Kind: transport.Accepted})
+	if st := r.Stats(); r.State().Phase == Reconnecting || r.ID() != 9 || st.Drops != 1 || st.Resumes != 0 {
+		t.Errorf("client %d is %v, with %d drops and %d resumes", r.ID(), r.State().Phase, st.Drops, st.Resumes)
+	}
+}
+
 // reliable turns an arrival into a reliable message with its number.
 func (r *returner) reliable(a transport.Arrival, number uint64) transport.Arrival {
 	a.Message.Reliable, a.Number = true, number

@@ -158,7 +158,8 @@ func (c *Client) connected(a *attempt) {
 func (c *Client) reconnected(t *netloop.Tick) {
 	if r := c.conn.rejoin; r != nil && r.dialed != nil {
 		a := r.dialed
-		r.dialed, r.joining, r.resumed = nil, true, a.resumed()
+		r.dialed, r.joining, r.anew = nil, true, r.anew || !a.resumed()
+		r.resumed = !r.anew
 		c.enter(t, a)
 		r.moves = false
 	}
