@@ -87,7 +87,10 @@ func openRoom(ctx context.Context, s *Server, spec RoomSpec, number, seed uint64
 
 	err = s.game.Open(r)
 	r.opening, r.openContext = false, nil
-	if err := errors.Join(append(r.errs, err, r.undefinedRules(), r.systems.loop.Check())...); err != nil {
+	if err == nil { // An Open that has failed may have registered only a part.
+		err = errors.Join(r.undefinedRules(), r.systems.loop.Check())
+	}
+	if err := errors.Join(append(r.errs, err)...); err != nil {
 		return nil, fmt.Errorf("netloop: the game's Open: %w", err)
 	}
 	if err := r.openSpectatorRoom(); err != nil {

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -297,7 +298,16 @@ func TestInvalidReadRulesAreRefusedByName(t *testing.T) {
 	if _, err := netloop.New(netloop.Config{}, game{readsSchema, both}); err != nil {
 		t.Error(err)
 	}
+	// An Open that fails has a reason of its own for a rule that is missing.
+	if _, err := netloop.New(netloop.Config{}, closedGame{game{readsSchema, missing}}); err == nil || err.Error() != "netloop: the game's Open: no database" {
+		t.Errorf("%v, want only the error of Open", err)
+	}
 }
+
+// closedGame is a game whose Open fails.
+type closedGame struct{ game }
+
+func (closedGame) Open(*netloop.Room) error { return errors.New("no database") }
 
 // TestMessagesRefuseReadTags: messages do not implement the read tag.
 func TestMessagesRefuseReadTags(t *testing.T) {
