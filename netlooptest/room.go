@@ -232,10 +232,11 @@ func (r *PlayedRoom) tick(in loop.Input) {
 	r.running = false
 	var closed *netloop.Closed
 	switch {
-	case err != nil && (!errors.As(err, &closed) || closed.Code == netloop.CodeInternal):
-		w.tb.Fatalf("netlooptest: tick %d: %v", in.Tick, err)
 	case err != nil:
-		r.end(*closed)
+		if !errors.As(err, &closed) || closed.Code == netloop.CodeInternal {
+			w.tb.Fatalf("netlooptest: tick %d: %v", in.Tick, err)
+		}
+		r.end(*closed) // The TB of a simulation continues after a Fatalf that it expects.
 	case r.draining != nil && !r.in.Room.Shutdown.Lingers(in.Start):
 		r.end(netloop.Closed{Code: r.draining.Why.Code, Text: r.draining.Why.Text})
 	}
