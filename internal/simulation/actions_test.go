@@ -133,6 +133,12 @@ var actions = []action{
 		p.w.stop(e.For)
 	}},
 	{"slow saves", 4, func(d *drawer) Event { return Event{For: d.between(0, 4*time.Second)} }, func(p *play, e *Event) { p.saves.latency = e.For }},
+	{"store", 4, func(d *drawer) Event { return Event{N: d.Uint64N(4)} }, func(p *play, e *Event) { p.keeps.set(e.N) }},
+	{"usurp", 1, func(d *drawer) Event { return Event{Room: d.room()} }, func(p *play, e *Event) {
+		if e.Room != "" { // The server ends with its default room.
+			p.keeps.usurp(e.Room)
+		}
+	}},
 	{"failing saves", 2, func(d *drawer) Event { return Event{N: d.Uint64N(2)} }, func(p *play, e *Event) { p.saves.failing = e.N > 0 }},
 }
 
@@ -238,7 +244,11 @@ func (p *play) crash(*Event) {
 	if p.story.Server.Record {
 		return
 	}
+	p.keeps.check()
+	p.dead[p.server] = true
 	p.rooms.crashed()
+	p.keeps.heal()
+	p.keeps.trouble, p.resources.opens = true, false
 	p.w.Restart(p.game())
 	p.listen()
 }

@@ -63,7 +63,7 @@ func (l *lists) differ() string {
 			return fmt.Sprintf("room %q watches %s, and the list is %s", name, sorted(l.watched[f.key]), sorted(got))
 		}
 	}
-	return ""
+	return l.p.matches.differ()
 }
 
 func sorted(of map[string]int) (text string) {

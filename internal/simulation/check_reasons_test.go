@@ -59,7 +59,7 @@ func (r *reasons) closed(g *bot, s client.State) {
 	case netloop.CodeFlood:
 		ok = r.p.floods
 	case netloop.CodeInternal:
-		ok = r.p.planned > 0 || r.p.real && !g.played // A handshake ended.
+		ok = r.p.planned > 0 || r.p.keeps.trouble || r.p.real && !g.played // A handshake ended.
 	case netloop.CodeKicked:
 		// A newcomer may have tried to take over a kicked client that had not left yet.
 		ok = (r.kicked[g.n] || !g.played && r.players[g.join.Subject]) && s.Text == "the story kicks"

@@ -99,6 +99,7 @@ func (r *replicas) compare(f *roomFacts, g *bot) {
 func (r *replicas) replay() {
 	for _, one := range r.records {
 		shadow := newPlay(r.p.story)
+		shadow.shadow = true
 		again, err := netloop.NewReplay(netloop.Config{}, shadow.game(), bytes.NewReader(one.Bytes()))
 		for err == nil {
 			_, err = again.Step()
@@ -106,6 +107,9 @@ func (r *replicas) replay() {
 		var unrecorded *netloop.NotReplayable
 		if !errors.Is(err, io.EOF) && !errors.As(err, &unrecorded) {
 			r.p.fail("recordings", "room %q: %v", one.name, err)
+		}
+		if n := shadow.keeps.calls + shadow.resources.calls; n > 0 {
+			r.p.fail("recordings", "a replay of room %q calls the store and the resources of the server %d times", one.name, n)
 		}
 	}
 }

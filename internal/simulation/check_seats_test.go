@@ -22,10 +22,11 @@ import (
 type rooms struct {
 	p       *play
 	byName  map[string]*roomFacts
-	newest  map[string]uint64 // incarnation
-	lived   time.Duration     // of ended rooms
-	stalled time.Duration     // end of the last stall
-	delayed bool              // a room has delayed spectators
+	newest  map[string]uint64        // incarnation
+	gone    map[string]time.Duration // when the last room of a name ended
+	lived   time.Duration            // of ended rooms
+	stalled time.Duration            // end of the last stall
+	delayed bool                     // a room has delayed spectators
 }
 
 type roomFacts struct {
@@ -47,7 +48,7 @@ type seat struct {
 }
 
 func newRooms(p *play) rooms {
-	return rooms{p: p, byName: map[string]*roomFacts{}, newest: map[string]uint64{}}
+	return rooms{p: p, byName: map[string]*roomFacts{}, newest: map[string]uint64{}, gone: map[string]time.Duration{}}
 }
 
 func (r *rooms) now() time.Duration {
@@ -170,7 +171,17 @@ func (r *rooms) ended(key roomKey) {
 		r.p.fail("seats", "room %q ends with client %d, for which OnLeave was not called", key.name, id)
 	}
 	r.lived += r.now() - f.opened
+	r.gone[key.name] = r.now()
 	delete(r.byName, key.name)
+}
+
+// endedAt returns when the last room of a name has ended, now if it runs, and whether there was one.
+func (r *rooms) endedAt(name string) (time.Duration, bool) {
+	if r.byName[name] != nil {
+		return r.now(), true
+	}
+	at, is := r.gone[name]
+	return at, is
 }
 
 // crashed removes all rooms.

@@ -86,10 +86,16 @@ func init() { // Some rows refer to the table.
 			h.p.ends.tell(h.key, 0)
 			h.room.Close(t, netloop.CodeClosing, h.p.reasons.tell(h.key.name, netloop.CodeClosing))
 		}},
-		"lock":    {2, func(h *gameRoom, t *netloop.Tick, o command) { h.room.Lock(t, o.N%2 == 0) }},
-		"inspect": {0, func(h *gameRoom, t *netloop.Tick, o command) { h.p.lookAt(t, o.N) }},
-		"unlock":  {0, func(h *gameRoom, t *netloop.Tick, _ command) { h.room.Lock(t, false) }},
-		"save":    {4, func(h *gameRoom, t *netloop.Tick, _ command) { h.save(t) }},
+		"lock":       {2, func(h *gameRoom, t *netloop.Tick, o command) { h.room.Lock(t, o.N%2 == 0) }},
+		"inspect":    {0, func(h *gameRoom, t *netloop.Tick, o command) { h.p.lookAt(t, o.N) }},
+		"unlock":     {0, func(h *gameRoom, t *netloop.Tick, _ command) { h.room.Lock(t, false) }},
+		"earn":       {8, (*gameRoom).earn},
+		"phase":      {5, (*gameRoom).begin},
+		"away":       {3, (*gameRoom).away},
+		"stop phase": {1, (*gameRoom).stopPhase},
+		"sit":        {4, onClient((*gameRoom).sit)},
+		"wait":       {8, onClient((*gameRoom).wait)},
+		"save":       {4, func(h *gameRoom, t *netloop.Tick, _ command) { h.save(t) }},
 		"later": {3, func(h *gameRoom, t *netloop.Tick, o command) {
 			t.AfterFunc(time.Duration(o.N%5000)*time.Millisecond, func(t *netloop.Tick) { h.busy = 3 })
 			t.At(t.InScaled(time.Duration(o.N%3000)*time.Millisecond), func(t *netloop.Tick) { h.busy = 2 })

@@ -129,6 +129,8 @@ type declared struct {
 	boilers *netloop.Class[boiler]
 	chests  *netloop.Class[chest]
 	ships   *netloop.Class[ship]
+	boards  *netloop.Class[board]
+	rows    *netloop.Class[row]
 	control *netloop.Input[control]
 
 	up, looseUp     *netloop.RPC[numbered]
@@ -157,6 +159,7 @@ func declare(p parts) *declared {
 		netloop.NewRPC[answer](s, "later")
 	}
 	d := &declared{schema: s, pawns: netloop.NewClass[pawn](s, "pawn", netloop.Weight(2), netloop.MinRate(2))}
+	d.boards, d.rows = netloop.NewClass[board](s, "board"), netloop.NewClass[row](s, "row")
 	d.members = netloop.NewGauge(s, "members", "Clients of the rooms.")
 	if p&vaultPart != 0 {
 		d.vaults = netloop.NewClass[vault](s, "vault")

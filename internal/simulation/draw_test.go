@@ -31,6 +31,9 @@ func draw(seed uint64) *Story {
 		DrainTimeout: oneOf(d, 0, time.Second), RPC: netloop.RPCLimits{PerSecond: oneOf(d, 0, 0, 100.0), Burst: oneOf(d, 0, 0, 60), KickAfter: oneOf(d, 0, 100), Budget: oneOf(d, 0, 0, 64), Share: oneOf(d, 0, -1.0), ClientShare: oneOf(d, 0, -1.0)},
 	}
 	s.Server.Room.Private, s.Server.Room.Code, s.Server.Room.CloseEmpty = false, "", 0
+	r := s.Server.Room.Params.(rules)
+	r.Fails = false
+	s.Server.Room.Params = r
 	d.people()
 	if d.oneIn(6) { // A silence of minutes in the middle.
 		d.pause(d.between(20*time.Second, 90*time.Second))
@@ -94,7 +97,7 @@ func (d *drawer) spec(name string) *netloop.RoomSpec {
 		MaxClients: 1 + d.IntN(20), KeepDropped: oneOf(d, -1, time.Second, 2*time.Second, 5*time.Second), Sleep: d.oneIn(2),
 		Duplicate: netloop.DuplicatePolicy(d.IntN(4)), CloseEmpty: oneOf(d, 0, netloop.NeverClose, time.Second, 4*time.Second),
 		SendEvery: oneOf(d, 0, 0, 0, 2, 3), MaxRewind: oneOf(d, 0, -1, time.Second), Budget: oneOf(d, 0, 0, 0, 1200, 4000),
-		Params: rules{Grid: d.oneIn(3), HideFromOwner: d.oneIn(3), Crowd: uint16(oneOf(d, 0, 3, 10, 10, 60, 300)), Plan: oneOf[uint16](d, 0, 0, 1, 20, 100), Pulse: oneOf[uint16](d, 0, 0, 0, 1, 5), Watch: d.oneIn(2), List: d.oneIn(2)},
+		Params: rules{Grid: d.oneIn(3), HideFromOwner: d.oneIn(3), Crowd: uint16(oneOf(d, 0, 3, 10, 10, 60, 300)), Plan: oneOf[uint16](d, 0, 0, 1, 20, 100), Pulse: oneOf[uint16](d, 0, 0, 0, 1, 5), Watch: d.oneIn(2), List: d.oneIn(2), Keep: d.oneIn(3), Every: oneOf[int8](d, -1, 0, 0, 1, 3), Queue: d.oneIn(4), Tables: d.oneIn(4), Fails: d.oneIn(40)},
 	}
 	if d.oneIn(20) {
 		s.Rate = netloop.Hz(oneOf[uint64](d, 128, 240, 1000))
@@ -120,7 +123,7 @@ func (d *drawer) newName() string {
 // room names a room, which may be unknown.
 func (d *drawer) room() string {
 	if d.oneIn(20) {
-		return oneOf(d, "x", "o")
+		return oneOf(d, "x", "y", "o")
 	}
 	return d.names[d.IntN(len(d.names))]
 }

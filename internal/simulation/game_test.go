@@ -9,6 +9,9 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/bridge"
+	"github.com/netloop/netloop/match"
+	"github.com/netloop/netloop/persist"
+	"github.com/netloop/netloop/phase"
 )
 
 // game is the game of a story. Its rooms act only on commands and on messages of clients, so that
@@ -24,7 +27,7 @@ func (openerGame) OpenFor(_ context.Context, name string, _ *netloop.Join) (netl
 	if len(name) == 0 || name[0] == 'x' {
 		return netloop.RoomSpec{}, netloop.Refuse(netloop.CodeRoomUnknown, "no such room")
 	}
-	return netloop.RoomSpec{Rate: netloop.Hz(20), MaxClients: 4, Sleep: true, CloseEmpty: 2 * time.Second, KeepDropped: -1}, nil
+	return netloop.RoomSpec{Rate: netloop.Hz(20), MaxClients: 4, Sleep: true, CloseEmpty: 2 * time.Second, KeepDropped: -1, Params: rules{Keep: true, Every: 1, Fails: name[0] == 'y'}}, nil
 }
 
 // rules are the Params of a room.
@@ -39,6 +42,11 @@ type rules struct {
 	Plan, Pulse uint16
 	// Watch lets the room watch the others, List lets it publish an Info.
 	Watch, List bool
+	// Keep lets package persist keep a purse, at most Every so many seconds; see persist.Config.
+	Keep  bool
+	Every int8
+	// Queue lets clients wait for matches, Tables shows a list of rooms, and Fails lets Open fail.
+	Queue, Tables, Fails bool
 }
 
 // listing is the Info of a room.
@@ -71,6 +79,20 @@ type gameRoom struct {
 	talks uint64 // sent to other rooms and the program
 	marks uint64
 
+	board   board // the purse and what Open has fetched
+	shown   *typed[board]
+	saver   *persist.Saver[purse] // nil without
+	timer   *phase.Timer
+	phase   phases
+	full    time.Duration // the deadline of a phase whose player is present
+	absent  bool
+	queue   *match.Queue[uint64] // nil without
+	waiting map[netloop.ClientID]int
+	parties int
+	matched uint64
+
+	absentFor time.Duration
+
 	locked bool // the room's goroutine holds the lock of the world
 }
 
@@ -89,7 +111,6 @@ type member struct {
 type hello struct{ Bot int }
 
 func (g game) Open(r *netloop.Room) error {
-	defer g.p.enter()()
 	h := &gameRoom{p: g.p, d: g.p.d, room: r, key: roomKey{r.Spec().Name, r.Incarnation()}, guild: map[netloop.ClientID]bool{}, armed: map[string]bool{}}
 	h.kinds = kindsOf(g.p.d, func() string {
 		h.marks++
@@ -97,6 +118,13 @@ func (g game) Open(r *netloop.Room) error {
 	})
 	if err := r.Params(&h.rules); err != nil {
 		return err
+	}
+	if err := h.load(r); err != nil {
+		return err
+	}
+	defer g.p.enter()()
+	if g.p.dead[r.Server()] { // Its goroutines run on.
+		return errors.New("the process has ended")
 	}
 	if h.rules.Plan > 0 {
 		bridge.Netloop.Room(r).World().PlanFrom(int(h.rules.Plan))
@@ -113,6 +141,7 @@ func (g game) Open(r *netloop.Room) error {
 	}
 	h.d.pawns.WeightFor(r, func(c *netloop.Client, o *netloop.Object[pawn]) float64 { return 1 + float64(c.ID()%3) })
 	h.holdLock(r)
+	h.services(r)
 	h.hooks(r)
 	h.handlers(r)
 	if h.rules.List {
@@ -166,6 +195,7 @@ func (h *gameRoom) hooks(r *netloop.Room) {
 		}
 		if !c.Spectator() {
 			h.settle(t, c, m)
+			h.earn(t, command{N: 1})
 		}
 		h.look(t, c)
 		return nil
@@ -192,6 +222,7 @@ func (h *gameRoom) hooks(r *netloop.Room) {
 		h.p.rooms.left(h.key, c)
 		h.p.rights.left(c)
 		h.p.inputs.taken(h.key, c.ID())
+		h.forget(c.ID())
 		h.save(t)
 		delete(h.guild, c.ID())
 		h.panics("OnLeave")
@@ -201,8 +232,8 @@ func (h *gameRoom) hooks(r *netloop.Room) {
 		h.p.ends.draining(h.key, left)
 		h.panics("OnDrain")
 	})
-	r.OnClose(func(ctx context.Context, _ *netloop.Closed) error {
-		h.close()
+	r.OnClose(func(ctx context.Context, why *netloop.Closed) error {
+		h.close(why)
 		if err := h.p.saves.save(ctx, h.key, 0); !errors.Is(err, errStore) {
 			return err
 		}
@@ -256,8 +287,11 @@ func (h *gameRoom) leave() {
 	}
 }
 
-func (h *gameRoom) close() {
+func (h *gameRoom) close(why *netloop.Closed) {
 	defer h.enter()()
+	if h.saver != nil {
+		h.p.keeps.ended(h.key, why)
+	}
 	h.p.rooms.ended(h.key)
 	h.p.ends.ended(h.key)
 }

@@ -124,6 +124,7 @@ type kinds struct {
 	boilers kind[boiler]
 	chests  kind[chest]
 	ships   kind[ship]
+	boards  kind[board]
 }
 
 // kindsOf returns the kinds of a schema; mark returns a new secret.
@@ -154,6 +155,7 @@ func kindsOf(d *declared, mark func() string) *kinds {
 		}, func(s *boiler, _ rights) { s.Heat = 0 }},
 		kind[chest]{d.chests, changeChest, func(*chest, rights) {}},
 		kind[ship]{d.ships, func(s *ship, n uint64) { s.X += int32(n % 100) }, func(*ship, rights) {}},
+		kind[board]{d.boards, func(*board, uint64) {}, func(*board, rights) {}},
 	}
 }
 
@@ -201,6 +203,7 @@ func (k *kinds) seen(t *netloop.Tick) map[string]string {
 	k.boilers.seen(t, all)
 	k.chests.seen(t, all)
 	k.ships.seen(t, all)
+	k.boards.seen(t, all)
 	return all
 }
 

@@ -58,7 +58,7 @@ type world interface {
 // has one goroutine, and needs no lock.
 type virtualWorld struct {
 	*netlooptest.World
-	began time.Time // of the bubble, as of the world's start
+	began *time.Time // of the bubble, as of the world's start
 }
 
 func (p *play) virtual() world {
@@ -66,7 +66,8 @@ func (p *play) virtual() world {
 	w := netlooptest.New(p.tb, p.game(), opt...)
 	p.listen()
 	p.tables.begin()
-	return virtualWorld{w, time.Now()}
+	began := time.Now()
+	return virtualWorld{w, &began}
 }
 
 // Advance also lets the bubble's clock follow the world's.
@@ -74,7 +75,10 @@ func (w virtualWorld) Advance(d time.Duration) {
 	if d > 0 {
 		w.World.Advance(d)
 	}
-	if behind := w.Now() - time.Since(w.began); behind > 0 {
+	behind := w.Now() - time.Since(*w.began)
+	if behind < 0 { // The world stood still while a room waited for its store.
+		*w.began = w.began.Add(-behind)
+	} else if behind > 0 {
 		time.Sleep(behind)
 		synctest.Wait()
 	}
