@@ -4,6 +4,7 @@ import (
 	"embed"
 	"io/fs"
 	"net/http"
+	"sync"
 
 	"github.com/netloop/netloop/clients/ts"
 	"github.com/netloop/netloop/internal/web/static"
@@ -20,8 +21,8 @@ const clientFile = "/netloop.js"
 // policy is the page's Content-Security-Policy: the page loads files of this server only.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-// Page returns the handler of the inspector's page and its files.
-func Page() http.Handler {
+// Page returns the handler of the inspector's page and its files, which are compressed once.
+var Page = sync.OnceValue(func() http.Handler {
 	from, _ := fs.Sub(page, "page") // It exists, and embedded files can be read.
 	files, _ := static.Read(from)
 	files[clientFile] = static.New(clientFile, ts.Client)
@@ -38,4 +39,4 @@ func Page() http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		f.ServeHTTP(w, r)
 	})
-}
+})
