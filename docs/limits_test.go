@@ -12,6 +12,7 @@ import (
 	"go/token"
 	"go/types"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -136,6 +137,13 @@ type source struct {
 func loadSources(t *testing.T) *source {
 	t.Helper()
 	s := &source{files: token.NewFileSet(), checked: map[string]*types.Package{"unsafe": types.Unsafe}}
+	if build.Default.GOROOT == "" { // The test was compiled with -trimpath.
+		root, err := exec.Command("go", "env", "GOROOT").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		build.Default.GOROOT = strings.TrimSpace(string(root))
+	}
 	s.standard = importer.ForCompiler(s.files, "source", nil)
 	if list := os.Getenv("MUTATE_OVERLAY"); list != "" {
 		var o struct{ Replace map[string]string }
@@ -165,7 +173,9 @@ func (s *source) Import(name string) (*types.Package, error) {
 		return p, nil
 	case name == "time" || name == "math":
 		p, err := s.standard.Import(name)
-		s.checked[name] = p
+		if err == nil {
+			s.checked[name] = p
+		}
 		return p, err
 	case !ours:
 		return nil, fmt.Errorf("%s is unknown", name)

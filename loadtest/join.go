@@ -75,7 +75,7 @@ func (r *run) dial(ctx context.Context, e event) (*player, error) {
 func (r *run) player(c *client.Client, e event) *player {
 	n, stream := e.client, uint64(e.client)
 	if e.again {
-		stream |= uint64(e.at) << 14 // The random numbers differ from those of the client that left.
+		stream |= uint64(e.at) << 14 // Its random numbers are not those of the left client.
 	}
 	p := &player{client: c, meter: Meter{n: n, rand: rand.New(rand.NewPCG(r.opts.seed, stream))}, again: e.again, left: make(chan struct{})}
 	p.meter.varies = r.varies[n]

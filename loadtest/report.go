@@ -21,7 +21,7 @@ type report struct {
 	Result
 
 	length      time.Duration // of the measured window
-	played      time.Duration // summed over all clients; 0 means length for each client with snapshots
+	played      time.Duration // sum of all clients; 0: length for each client with snapshots
 	dead        bool          // the server stopped answering
 	interrupted bool
 	rec         *recorder

@@ -66,7 +66,7 @@ type Clients struct {
 // Joins has the admissions of the whole run.
 type Joins struct {
 	Admitted uint64   `json:"admitted"`
-	Rate     *float64 `json:"per_second"` // from the start of the first one to the end of the last one
+	Rate     *float64 `json:"per_second"` // from the first start to the last end
 	Latency  Spread   `json:"latency_ms"` // of an admission, from the dial on
 	// Refused counts the attempts that failed, by reason.
 	Refused map[string]uint64 `json:"refused,omitempty"`

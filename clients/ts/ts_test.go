@@ -28,7 +28,7 @@ func TestTypeScript(t *testing.T) {
 	}
 }
 
-// The committed client, which games embed so that they run without npm, is the build of the sources.
+// The committed client, which games embed so that they run without npm, is built from the sources.
 func TestTypeScriptIsBuilt(t *testing.T) {
 	dir := t.TempDir()
 	nodetest.Tool(t, "terser")
@@ -48,8 +48,8 @@ func TestTypeScriptIsBuilt(t *testing.T) {
 	}
 }
 
-// Names that the browser or Node reads are not shortened, as internal ones are: an option with another
-// name would be ignored without an error.
+// Names that the browser or Node reads are not shortened, as internal ones are: an option with
+// another name would be ignored without an error.
 func TestTheBuiltClientKeepsNamesOfTheBrowser(t *testing.T) {
 	file, err := os.ReadFile("dist/netloop.js")
 	if err != nil {

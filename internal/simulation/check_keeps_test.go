@@ -93,7 +93,7 @@ func (k *keeps) call(ctx context.Context, key string, inc uint64, do func(ctx co
 	r.numbers++
 	r.calls++
 	overlap := r.calls > 1
-	wait := k.p.saves.latency + time.Duration(inc%1000*100+uint64(r.numbers)%100+1) // No two end at the same time.
+	wait := k.p.saves.latency + time.Duration(inc%1000*100+uint64(r.numbers)%100+1) // unequal ends
 	k.mu.Unlock()
 	leave()
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)

@@ -175,7 +175,8 @@ func (r *rooms) ended(key roomKey) {
 	delete(r.byName, key.name)
 }
 
-// endedAt returns when the last room of a name has ended, now if it runs, and whether there was one.
+// endedAt returns when the last room of a name has ended, now if it runs, and whether there was
+// one.
 func (r *rooms) endedAt(name string) (time.Duration, bool) {
 	if r.byName[name] != nil {
 		return r.now(), true

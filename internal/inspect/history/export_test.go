@@ -3,7 +3,6 @@ package history
 import (
 	"bytes"
 
-	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/recording"
 )
 

@@ -134,7 +134,7 @@ func (s *Recordings) Keep(g *Ring) (Head, error) {
 		return Head{}, refusef(http.StatusConflict, "another recording is being opened: try again")
 	}
 	defer s.changing.Unlock()
-	if err := s.exchange(nil, nil); err != nil { // This frees its memory before the next one is made.
+	if err := s.exchange(nil, nil); err != nil { // Free its memory before the next is made.
 		return Head{}, err
 	}
 	r, err := g.freeze()
