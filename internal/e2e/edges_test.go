@@ -74,8 +74,8 @@ func TestHandlesOfAnotherRoomAreRefused(t *testing.T) {
 		for want, fn := range map[string]func(){
 			`Reply.Send: the call "add" was asked in another room`:    func() { d.kept[0].Send(tick, sum{}, nil) },
 			`Reply.Waiting: the call "add" was asked in another room`: func() { d.kept[0].Waiting(tick) },
-			`Reply.Waiting: the zero Reply has no call`:           func() { (netloop.Reply[sum]{}).Waiting(tick) },
-			`Reply.Send: the zero Reply has no call`:              func() { (netloop.Reply[sum]{}).Send(tick, sum{}, nil) },
+			`Reply.Waiting: the zero Reply has no call`:               func() { (netloop.Reply[sum]{}).Waiting(tick) },
+			`Reply.Send: the zero Reply has no call`:                  func() { (netloop.Reply[sum]{}).Send(tick, sum{}, nil) },
 		} {
 			plainWords(t, said(fn), want)
 		}

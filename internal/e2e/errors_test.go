@@ -230,7 +230,7 @@ func TestUsageErrorsAreOneSentence(t *testing.T) {
 			`ClientGroup.Remove: the client is nil`:                           func() { group.Remove(tick, nil) },
 			`PerClient.Of: the client is nil`:                                 func() { new(netloop.PerClient[int]).Of(nil) },
 			`System.Remove(9) of "words.late": use the seven stages`:          func() { system.Remove(9) },
-			`NewPerClient belongs in the game's Open`:                       func() { netloop.NewPerClient[int](tick.Room()) },
+			`NewPerClient belongs in the game's Open`:                         func() { netloop.NewPerClient[int](tick.Room()) },
 			`Class.PlaceOn: class "thing" needs a grid, made by NewGrid, and`: func() { things.PlaceOn(grid, nil) },
 		} {
 			plainWords(t, said(fn), want)
