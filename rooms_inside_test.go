@@ -27,8 +27,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// opening is a game whose Open is fill, and which opens the rooms that clients ask for if answer is
-// set.
+// opening is a game with fill as its Open and answer as its OpenFor.
 type opening struct {
 	fill   func(*Room) error
 	answer func(ctx context.Context, name string, j *Join) (RoomSpec, error)

@@ -259,7 +259,7 @@ func TestTheFirstFrameThatLeadsRunsAStep(t *testing.T) {
 	}
 }
 
-// A client whose round trip is long for two seconds flushes half as often for ten. Over a path that
+// A client with a long round trip for two seconds flushes half as often for ten. Over a path that
 // has become longer it then flushes as before.
 func TestAClientSparesAThinLink(t *testing.T) {
 	flushes := func(p *pace, from time.Duration, srtt, least time.Duration) (n int) {

@@ -1,6 +1,6 @@
 package docs
 
-// limitRows has the beginning of each row of LIMITS.md, by the package whose constants it shows. A
+// limitRows has the beginning of each row of LIMITS.md, by the package of its constants. A
 // constant expression of the package in braces is a number of the row; bytes marks an amount of
 // memory. The other packages with limits may be named in it.
 var limitRows = map[string][]string{

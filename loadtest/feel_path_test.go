@@ -35,7 +35,7 @@ func (g pathGame) Open(r *netloop.Room) error {
 	return nil
 }
 
-// change is a path whose one-way delay changes from from to to, for a while or, if while is 0,
+// change is a change of a path's one-way delay from from to to, for a while or, if while is 0,
 // permanently.
 type change struct {
 	from, to, while time.Duration

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// soakOf is the result of a soak of 30 minutes, whose server has this memory after so many seconds.
+// soakOf returns the result of a soak of 30 minutes. memory(s) is the server's memory after s
+// seconds.
 func soakOf(memory func(s float64) float64) *report {
 	r := made()
 	r.Run.From, r.Run.To = 60, 1860

@@ -317,8 +317,8 @@ func TestASupersededRoomCloses(t *testing.T) {
 	}
 }
 
-// A room whose state cannot be loaded does not open, and the asker gets the reason. The next one to
-// ask opens it.
+// If its state cannot be loaded, a room does not open, and the asker gets the reason. The next one
+// to ask opens it.
 func TestAFailedLoadRefuses(t *testing.T) {
 	var s netlooptest.Store
 	log := &logged{TB: t}

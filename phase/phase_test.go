@@ -37,7 +37,7 @@ func (g *turns) Open(r *netloop.Room) error {
 	return nil
 }
 
-// begin begins a phase whose end is noted.
+// begin begins a phase and notes its end.
 func (g *turns) begin(t *netloop.Tick, name string, p phase.Phase) {
 	p.End = func(t *netloop.Tick) {
 		g.ended = append(g.ended, fmt.Sprint(name, " ", math.Round(t.GameTime().Seconds())))

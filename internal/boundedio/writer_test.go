@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var errBroken = errors.New("disk full")
 
-// output blocks until it is open, and refuses the writes whose numbers are in broken.
+// output blocks until it is open, and refuses the writes with the numbers in broken.
 type output struct {
 	open   chan struct{} // nil is open
 	broken map[int]bool

@@ -40,7 +40,7 @@ func TestAFailingAlarmIsReplacedByATimer(t *testing.T) {
 	}
 }
 
-// An alarm whose waits no context could end closes as others do.
+// An alarm closes as others do if no context could end its waits.
 func TestAnAlarmWithoutAContextCloses(t *testing.T) {
 	a := new(alarms)
 	a.wait(context.Background(), time.Millisecond)

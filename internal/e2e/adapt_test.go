@@ -277,8 +277,8 @@ func TestIncompatibleTypesAreRefusedByName(t *testing.T) {
 	}
 }
 
-// TestOtherBuildOverQUIC connects an older client to a real server, and an incompatible one,
-// whose Dial fails.
+// TestOtherBuildOverQUIC connects an older client to a real server. The Dial of an incompatible
+// client fails.
 func TestOtherBuildOverQUIC(t *testing.T) {
 	type craft struct {
 		Name string `net:"max=16"`

@@ -132,8 +132,8 @@ func TestStepsKeepTheirPhaseAcrossDroppedTicks(t *testing.T) {
 	}
 }
 
-// TestClientsReceiveTheEpochAfterAStall: ticks dropped after a stall are not counted by a client,
-// whose clock would otherwise remain ahead of the server.
+// TestClientsReceiveTheEpochAfterAStall: a client does not count the ticks that the server dropped
+// after a stall. Otherwise the client's clock would remain ahead of the server.
 func TestClientsReceiveTheEpochAfterAStall(t *testing.T) {
 	stall := time.Duration(0)
 	var tick uint64

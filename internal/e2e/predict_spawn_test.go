@@ -311,8 +311,7 @@ func TestMisusedPredictPanicsWithTheRemedy(t *testing.T) {
 	refuses("not declared as predicted", func() { client.Predict(other, plainDrifters, helm, func(*drifter, *netloop.Tick, rudder) {}) })
 }
 
-// A recording with a predicted class, whose state is rounded and whose shots have spawn keys,
-// replays.
+// A recording replays that has a predicted class with a rounded state and shots with spawn keys.
 func TestARunWithPredictedObjectsReplays(t *testing.T) {
 	var file bytes.Buffer
 	r := newRace(t, netlooptest.Record(&file))

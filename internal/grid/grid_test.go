@@ -216,8 +216,8 @@ func TestOneCellBackAndForthIsWithinTheMargin(t *testing.T) {
 	}
 }
 
-// TestAThingAndAnEyeMeet: one of each find each other in a single cell, whose memory is used again
-// when the thing moves.
+// TestAThingAndAnEyeMeet: a single thing and a single eye in one cell are paired once, and a cell
+// that the thing has left costs no time later.
 func TestAThingAndAnEyeMeet(t *testing.T) {
 	x, met := New(shape(t, 2, 4, 4)), 0
 	x.RemoveThing(0)

@@ -166,8 +166,8 @@ func TestGroupsAreContiguousAndAnchorsHold(t *testing.T) {
 	})
 }
 
-// A condition that returns ends only the panics in a row of its group, not of a system, whose
-// panics are in its calls.
+// A condition that returns without a panic resets the count of panics in a row of its own group
+// only: a system that panics in each call is still quarantined.
 func TestASuccessfulConditionResetsPanicsOfItsGroupOnly(t *testing.T) {
 	h := newHarness(t)
 	g := group("g", "")

@@ -190,9 +190,9 @@ func TestEditsWithNoClientReachTheFirstJoiner(t *testing.T) {
 	}
 }
 
-// A game may keep copies of a state, whose slices share memory with it, and assign one back. Each
-// version is the state at its capture, whichever copy was written to, and so is the baseline of a
-// delta.
+// A game may keep copies of a state, which share the memory of its slices, and assign one back.
+// Each version is the state at its capture, whichever copy was written to, and so is the baseline
+// of a delta.
 func TestSliceAliasedByAnOlderCopy(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 5))

@@ -125,7 +125,7 @@ func TestAClosedWindowIsProbedWithLittle(t *testing.T) {
 	}
 }
 
-// A client whose acknowledgements show a queue is sent fewer bytes.
+// A client is sent fewer bytes if its acknowledgements show a queue.
 func TestAFullLinkGetsFewerBytes(t *testing.T) {
 	b, from, to, inbox := newSpecks(t)
 	packets := []uint64{0} // sent up to a tick

@@ -383,8 +383,8 @@ func TestOneMessageOfALaterStageKeepsItsHalf(t *testing.T) {
 	}
 }
 
-// The spender of a tick is the sender whose messages took the most time together, and its method is
-// that of its costliest message.
+// The spender of a tick is the sender with the most time of its messages together, and its method
+// is that of its costliest message.
 func TestTheSpenderOfATick(t *testing.T) {
 	a, b := method(0, "a"), method(1, "b")
 	m := newMetered(t, Limits{}, a, b)

@@ -171,7 +171,7 @@ func (x *inputs) moves() {
 				continue
 			}
 			delete(way, g)
-			f := x.p.rooms.byName[to] // It may refuse a player who is in it already.
+			f := x.p.rooms.byName[to] // It may refuse a player that it already has.
 			if !there && f != nil && f.spec.Duplicate != netloop.DuplicateRefuse && s.Code != netloop.CodeReplaced && g.join.Vanish == 0 {
 				x.p.fail("tickets", "bot %d had a valid ticket for room %q, and is %v in room %q: %v %q", g.n, to, s.Phase, g.c.Room(), s.Code, s.Text)
 			}

@@ -54,8 +54,8 @@ type world interface {
 	unlock()
 }
 
-// virtualWorld is a world in virtual time, in a synctest bubble whose clock follows the world's. It
-// has one goroutine, and needs no lock.
+// virtualWorld is a world in virtual time, in a synctest bubble with a clock that follows the
+// world's. It has one goroutine, and needs no lock.
 type virtualWorld struct {
 	*netlooptest.World
 	began *time.Time // of the bubble, as of the world's start

@@ -204,8 +204,9 @@ func (d *download) timeout() {
 // narrow is a link that eight clients, or a client and a download, fill.
 var narrow = netem.Link{Delay: 30 * ms, Bandwidth: 2_000_000, Buffer: 100 * ms}
 
-// TestEightClientsShareALink: of one room, whose snapshots leave at one instant in one order, and
-// of rooms of their own. Without the rate the last clients of a room starve.
+// TestEightClientsShareALink: the clients are in one room, which sends all snapshots at one
+// instant in the same order, or in a room each. Without the byte rate the last clients of a room
+// starve.
 func TestEightClientsShareALink(t *testing.T) {
 	seeds.OneGoroutine(t)
 	for _, rooms := range []int{1, 8} {

@@ -35,7 +35,7 @@ func TestTheListenersLimits(t *testing.T) {
 	}
 }
 
-// A connection whose request is being answered is not closed for others.
+// A connection is not closed for others while its request is being answered.
 func TestAnAnswerUnderWayIsNotCutOff(t *testing.T) {
 	cfg := config()
 	begun, may := make(chan struct{}), make(chan struct{})

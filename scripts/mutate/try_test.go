@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// played is a run over the packages p and q, whose compiler accepts all sources and whose tests are
-// a function of the package and the number of the active change.
+// played is a run over the packages p and q without a compiler: all sources compile, and a
+// function of the package and the number of the active change replaces the tests.
 type played struct {
 	*trials
 	chosen     []change

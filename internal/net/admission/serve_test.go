@@ -499,7 +499,7 @@ func TestUnadmittedReportsCounts(t *testing.T) {
 	})
 }
 
-// timedConn is a connection whose socket measures the waiting times of datagrams.
+// timedConn is a connection with a socket that measures the waiting times of datagrams.
 type timedConn struct {
 	*testConn
 	followed []net.Addr

@@ -103,8 +103,9 @@ func TestHowAGreetingEnds(t *testing.T) {
 	}
 }
 
-// A user who cancels at the moment of the welcome has cancelled: the connection is being closed. A
-// refusal at that moment is returned.
+// If the user cancels at the moment of the welcome, Greet returns context.Canceled, because the
+// connection is being closed. If the user cancels at the moment of a refusal, Greet returns the
+// refusal.
 func TestAUserGivesUpAtTheAnswer(t *testing.T) {
 	refusal := &transport.Refusal{Code: transport.CodeFull, Text: "all of them"}
 	welcome, err := transport.AppendWelcome(nil, nettest.Welcome(7))

@@ -20,7 +20,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// tap is a client's socket whose sent records an attacker reads.
+// tap is a client's socket: an attacker reads the records that it sends.
 type tap struct {
 	net.PacketConn
 	mu      sync.Mutex

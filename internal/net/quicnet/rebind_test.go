@@ -10,7 +10,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// TestClientsSurviveRebinding has clients whose addresses change six times: all of them continue,
+// TestClientsSurviveRebinding changes the addresses of clients six times: all of them continue,
 // over the same connections, in both directions. Either the clients' sockets change, or the
 // server's end emulates that.
 func TestClientsSurviveRebinding(t *testing.T) {

@@ -119,9 +119,10 @@ func (n *thin) join(t *testing.T, client byte) (time.Duration, error) {
 	return took, err
 }
 
-// Twenty clients that arrive within a second join, each over a link of 40 kbit/s whose router
-// drops a packet that would wait longer than 200, 250 or 400 ms: a full packet takes 246 ms. The
-// server demands proofs of addresses of the last eight, whose first packet crosses the link twice.
+// Twenty clients that arrive within a second join, each over a link of 40 kbit/s with a router
+// that drops a packet if it would wait longer than 200, 250 or 400 ms: a full packet takes 246 ms.
+// The server demands proofs of the addresses of the last eight, so their first packet crosses the
+// link twice.
 func TestAllClientsJoinOverThinLinks(t *testing.T) {
 	for _, buffer := range []time.Duration{200 * time.Millisecond, 250 * time.Millisecond, 400 * time.Millisecond} {
 		onThin(t, netem.Link{Delay: 30 * time.Millisecond, Bandwidth: 40_000, Buffer: buffer}, func(t *testing.T, n *thin, _ *host) {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// On a path whose round trip becomes long, datagrams soon travel as records for good, and follow
-// the client to a new address, although many challenges are under way.
+// If a path's round trip becomes long, datagrams soon travel as records for good, and follow the
+// client to a new address, although many challenges are under way.
 func TestLongRoundTrips(t *testing.T) {
 	for _, rtt := range []time.Duration{40 * time.Millisecond, 500 * time.Millisecond, time.Second, 3 * time.Second} {
 		t.Run(rtt.String(), func(t *testing.T) { testLongRoundTrip(t, rtt) })

@@ -24,8 +24,8 @@ func (w *world) to(addr netip.AddrPort, datagrams bool) (n, bytes int) {
 	return n, bytes
 }
 
-// A client whose address changes gets datagrams at the new one after a challenge: one round trip
-// after its first record from there. It sends a packet of QUIC, so that QUIC follows.
+// After its address changes, a client gets datagrams at the new one after a challenge: one round
+// trip after its first record from there. It sends a packet of QUIC, so that QUIC follows.
 func TestRecordsFollowTheClient(t *testing.T) {
 	w := newWorld(t)
 	w.play(time.Second)
