@@ -240,7 +240,8 @@ func (o *options) roomOf(n int) string {
 	return strings.ReplaceAll(o.room, "*", strconv.Itoa(n%max(o.rooms, 1)))
 }
 
-// parseProfile deals the profiles of a bot to the clients.
+// parseProfile assigns a profile of the bot to each client: by the shares of --profile, or else
+// the first one.
 func (o *options) parseProfile(b Bot) error {
 	var names []string
 	if p, ok := b.(Profiles); ok {

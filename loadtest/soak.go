@@ -25,10 +25,11 @@ type Trend struct {
 
 const (
 	soakConfidence = 0.99
-	// soakSamples is the least number of samples: fewer do not tell a slope from a warm-up.
+	// soakSamples is the least number of samples: with fewer, growth cannot be told from the
+	// warm-up.
 	soakSamples = 10
-	// Growth below these is not a leak within the time of the soak: shares of the mean, which
-	// caches and the garbage collector's pace move.
+	// soakShare is the growth, as a share of the mean, below which a figure does not count as
+	// growing: caches and the garbage collector cause as much without a leak.
 	soakShare = 0.05
 )
 

@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// record is an update that a client has received. Its file has 24 bytes for each.
+// record is an update that a client has received. It takes 24 bytes in the file of a client
+// program.
 type record struct {
 	Client uint32
 	Tick   uint32

@@ -82,8 +82,8 @@ func Compile(t reflect.Type, e ...Encodings) (*Plan, error) {
 // limit.
 type Budget struct{ spent int }
 
-// maxParts is the full Budget, in structs, arrays and leaves: ten times the number in a schema with
-// 500 methods and 100 classes. To compile this number takes about 20 ms.
+// maxParts is a full Budget: the number of structs, arrays and leaves that may be compiled. It is
+// ten times the number in a schema with 500 methods and 100 classes, and takes about 20 ms.
 const maxParts = 1 << 17
 
 // compile makes the plan of a whole struct.

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Place is the band of a stage's order that contains a system.
+// Place is the part of a stage in which a system runs: Head, Body or Tail.
 type Place uint8
 
 const (

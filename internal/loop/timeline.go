@@ -139,8 +139,8 @@ func (t Timeline) Due(e Epoch, at time.Duration) uint64 {
 	return t.TickAt(at - e.At + t.GameTime(e.Tick))
 }
 
-// Now is the state that a running call may read. The loop writes it, and the value of type C that
-// the loop passes to each call reads it. A loop has one Now, which is not copied for each call.
+// Now is the state of the loop that a running call may read, through the value of type C that it
+// gets. A loop has one Now, and changes it before each call.
 type Now struct {
 	Tick uint64
 	// Stage is 0 and System is "" outside of a call: the value passed to calls is then invalid.

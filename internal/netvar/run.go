@@ -41,8 +41,8 @@ const (
 	maxShare = 2
 	// maxKinds bounds the classes in a run, because the bytes of a run are counted by class.
 	maxKinds = 4
-	// widthTicks is the number of ticks after which a block with too large runs tries longer runs
-	// again.
+	// widthTicks is the interval, in ticks, at which blocks with shortened runs try the full
+	// length again.
 	widthTicks = 64
 	// maxRuns bounds the cached runs of a block in a tick: enough for a few sets of due slots for
 	// each of a dozen acked ticks.

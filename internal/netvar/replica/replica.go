@@ -89,8 +89,8 @@ func New(t *state.Table) *Replica {
 // tick below 2^32.
 func (r *Replica) StartAt(tick uint64) { r.near = tick }
 
-// Blind makes the replica acknowledge packets without a read of their records, so it has no
-// objects. It is for load tests, which need no second copy of the world.
+// Blind makes the replica acknowledge packets without reading their records, so it has no objects.
+// It is for load tests, which need no second copy of the world.
 func (r *Replica) Blind() { r.blind = true }
 
 // Tick returns the newest tick applied, or 0.
