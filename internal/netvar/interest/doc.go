@@ -1,6 +1,6 @@
 // Package interest decides which objects each client sees, and which of their fields it may read.
 //
-//	Audience  decides who sees an object (audience.go)
+//	Audience  determines the clients that see an object (audience.go)
 //	Space     limits the view of a client to objects near one of its viewpoints (space.go)
 //	Readers   decide which rules of fields a client is withheld (rules.go)
 //	Views     the withheld rules of a client's objects (views.go)
