@@ -15,9 +15,9 @@ import (
 // Whatever players do, each has one seat at most, which shows whether a client of the player is
 // connected.
 func TestSeatsFollowTheClients(t *testing.T) {
-	seeds := 12
+	seeds := 6
 	if testing.Short() {
-		seeds = 4
+		seeds = 3
 	}
 	for seed := range uint64(seeds) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -34,9 +34,9 @@ func TestSeatsFollowTheClients(t *testing.T) {
 			var locked bool
 			var devices []string
 			for range 60 {
-				device := fmt.Sprintf("%c %d", 'a'+rune(rng.IntN(4)), rng.IntN(2))
+				device := fmt.Sprintf("%c %d", 'a'+rune(rng.IntN(4)), rng.IntN(3))
 				known := slices.Contains(devices, device)
-				switch rng.IntN(9) {
+				switch rng.IntN(10) {
 				case 0, 1, 2:
 					if known {
 						_ = w.by[device].Close()
@@ -62,6 +62,12 @@ func TestSeatsFollowTheClients(t *testing.T) {
 						w.unlock()
 					}
 				case 8:
+					w.tick(func(t *netloop.Tick) {
+						for c := range t.Clients() {
+							g.seats.Sit(t, c)
+						}
+					})
+				case 9:
 					if all := g.seats.All(); len(all) > 0 && rng.IntN(3) == 0 {
 						w.tick(func(t *netloop.Tick) { g.seats.Free(t, all[rng.IntN(len(all))]) })
 					}

@@ -118,8 +118,8 @@ func New[S any](r *netloop.Room, c Config[S]) *Seats[S] {
 	}
 	r.OnJoin(func(t *netloop.Tick, c *netloop.Client) error { s.enter(t, s.Of(c), c); return nil })
 	r.OnResume(func(t *netloop.Tick, c *netloop.Client) { s.enter(t, s.Of(c), c) })
-	r.OnDrop(func(t *netloop.Tick, c *netloop.Client) { s.absent(t, c, c) })
-	r.OnLeave(func(t *netloop.Tick, c *netloop.Client, _ *netloop.Closed) { s.absent(t, c, nil) })
+	r.OnDrop(func(t *netloop.Tick, c *netloop.Client) { s.absent(t, c, false) })
+	r.OnLeave(func(t *netloop.Tick, c *netloop.Client, _ *netloop.Closed) { s.absent(t, c, true) })
 	return s
 }
 
@@ -223,9 +223,8 @@ func (s *Seats[S]) enter(t *netloop.Tick, at *Seat[S], c *netloop.Client) {
 	}
 }
 
-// absent handles the loss of the present client of a seat. remains is that client if it may resume,
-// and nil if it has left.
-func (s *Seats[S]) absent(t *netloop.Tick, c, remains *netloop.Client) {
+// absent handles the present client of a seat that has left, or lost its connection.
+func (s *Seats[S]) absent(t *netloop.Tick, c *netloop.Client, left bool) {
 	at := s.Of(c)
 	if at == nil || at.client != c {
 		return
@@ -235,7 +234,7 @@ func (s *Seats[S]) absent(t *netloop.Tick, c, remains *netloop.Client) {
 		s.enter(t, at, other)
 		return
 	}
-	if at.client = remains; remains == nil {
+	if left {
 		at.client = other
 	}
 	if at.status == Here {
@@ -307,10 +306,7 @@ func (s *Seats[S]) wait(t *netloop.Tick, at *Seat[S]) (changed bool) {
 
 // end takes the seat from its player, and frees it if no match is locked.
 func (s *Seats[S]) end(t *netloop.Tick, at *Seat[S]) (changed bool) {
-	at.client = nil
-	if s.byPlayer[at.player] == at {
-		delete(s.byPlayer, at.player)
-	}
+	delete(s.byPlayer, at.player)
 	if s.locked {
 		return s.show(t, at, Gone, netloop.Deadline{})
 	}

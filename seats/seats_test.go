@@ -239,6 +239,14 @@ func TestSeatsBelongToPlayers(t *testing.T) {
 			w.Advance(10 * time.Second)
 			w.back("ann 2")
 		}, "ann here, ann away, ann here", "ann"},
+		"one player twice, one drops and one leaves": {table{cfg: seats.Config[hand]{Keep: 2 * time.Second}, spec: netloop.RoomSpec{Duplicate: netloop.DuplicateAllow, KeepDropped: minute}}, func(w *played) {
+			w.join("ann")
+			w.join("ann 2")
+			w.drop("ann 2")
+			w.leave("ann")
+			w.Advance(10 * time.Second)
+			w.back("ann 2")
+		}, "ann here, ann away, ann here", "ann"},
 		"no subject": {table{cfg: seats.Config[hand]{Keep: -1}}, func(w *played) {
 			w.join("anonymous")
 			w.drop("anonymous")
@@ -447,8 +455,8 @@ func TestAConfigIsChecked(t *testing.T) {
 	} {
 		func() {
 			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: New accepts it", name)
+				if text, _ := recover().(string); !strings.HasPrefix(text, "seats: New: ") {
+					t.Errorf("%s: New panics with %q", name, text)
 				}
 			}()
 			seats.New(nil, c)
