@@ -124,7 +124,7 @@ endif
 # It compares files of the working tree, so that uncommitted changes count too.
 generated: # make generate changes no file.
 	@if command -v npm >/dev/null; then \
-		sum() { find proto examples docs clients deploy/grafana internal/inspect/page loadtest/page -name '*.pb.go' -o -path 'docs/*.md' -o -name netloop.json -o -path 'clients/ts/dist/*' -type f -o -path '*/page/inspect.js' -o -path '*/page/report.html' -o -path 'examples/*/web/*.?s' -type f | sort | xargs cksum; }; \
+		sum() { find proto examples docs clients deploy/grafana internal/inspect/page loadtest/page -name '*.pb.go' -o -path 'docs/*.md' -o -name netloop.json -o -path 'clients/ts/dist/*' -type f -o -path '*/page/inspect.js' -o -path '*/page/report.html' -o -path 'examples/*/web/*.?s' -type f -o -path 'examples/phaser/src/schema.ts' | sort | xargs cksum; }; \
 		before=$$(sum); $(MAKE) --no-print-directory generate; \
 		[ "$$before" = "$$(sum)" ] || { echo "make generate has changed files: commit them" >&2; exit 1; }; \
 	else echo "generated code: left out, buf needs npm"; fi
@@ -230,6 +230,8 @@ web: node_modules/.stamp ## build the browser client in clients/ts/dist, the ins
 	go run ./examples/cards/server schema --ts > node_modules/schema.ts
 	mv node_modules/schema.ts examples/cards/web/schema.ts
 	node examples/page.mjs cards
+	go run ./examples/dots schema --ts > node_modules/schema.ts
+	mv node_modules/schema.ts examples/phaser/src/schema.ts
 
 dashboard: ## write the Grafana dashboard deploy/grafana/netloop.json
 	go run -C deploy/grafana . > deploy/grafana/netloop.json.new
@@ -252,6 +254,6 @@ $(GOVULNCHECK):
 
 # npm ci would demand the packages of every platform; those of this one suffice. The lock file still
 # decides versions and checksums.
-node_modules/.stamp: package-lock.json clients/ts/package.json examples/arena/web/package.json internal/inspect/page/package.json
+node_modules/.stamp: package-lock.json clients/ts/package.json examples/arena/web/package.json examples/phaser/package.json internal/inspect/page/package.json
 	npm install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error
 	touch $@

@@ -1,7 +1,9 @@
 package ts_test
 
 import (
+	"encoding/json"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -45,6 +47,43 @@ func TestTypeScriptIsBuilt(t *testing.T) {
 		if got, err := os.ReadFile(file); err != nil || string(got) != string(want) {
 			t.Errorf("%s is not the build of clients/ts/src (%v): make web, and commit it", file, err)
 		}
+	}
+}
+
+// The npm package has the license of the repository, and its README each of its modules.
+func TestThePackageIsComplete(t *testing.T) {
+	read := func(file string) string {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	if read("LICENSE") != read("../../LICENSE") {
+		t.Error("clients/ts/LICENSE is not that of the repository: copy it")
+	}
+	var p struct {
+		Name    string
+		Private bool
+		Exports map[string]any
+	}
+	if err := json.Unmarshal([]byte(read("package.json")), &p); err != nil || p.Private {
+		t.Errorf("package.json: private %t: %v", p.Private, err)
+	}
+	for module, at := range p.Exports {
+		files, ok := at.(map[string]any)
+		if !ok {
+			continue // package.json itself
+		}
+		for _, file := range files {
+			_ = read(file.(string))
+		}
+		if name := "`" + path.Join(p.Name, module) + "`"; !strings.Contains(read("README.md"), name) {
+			t.Errorf("README.md does not name %s", name)
+		}
+	}
+	if len(p.Exports) < 5 {
+		t.Errorf("%d modules", len(p.Exports))
 	}
 }
 

@@ -1,10 +1,12 @@
 // The arena in a real browser, over both transports.
 import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 
 import { Tab, browser } from "./page.mjs";
 import { Server, bots, tcpRelay, udpRelay, until } from "./server.mjs";
+import { Project, freePort } from "./vite.mjs";
 
 let chromium;
 before(async () => { chromium = await browser(); });
@@ -197,5 +199,36 @@ describe("the arena", { concurrency: 1 }, () => {
         }
       });
     });
+  }
+});
+
+test("dots in Phaser plays, built by Vite with the client of the packed file", async (t) => {
+  const project = await Project.make();
+  if (!project) return t.skip("needs vite and phaser of node_modules");
+  const port = await freePort();
+  const server = await Server.start(["--origin", `http://127.0.0.1:${port}`], {}, "dots");
+  const context = await chromium.newContext({ viewport: { width: 900, height: 900 } });
+  try {
+    assert.deepEqual(readdirSync(project.client).sort(), ["LICENSE", "README.md", "dist", "package.json"]);
+    await project.serve(port, server.url);
+    const page = await context.newPage();
+    const errors = [];
+    page.on("console", (m) => { if (m.type() === "error") errors.push(m.text()); });
+    page.on("pageerror", (e) => errors.push(String(e)));
+    await page.goto(`http://127.0.0.1:${port}/`);
+    const own = () => page.evaluate(() => [...(globalThis.dots?.client.class("dot").owned() ?? [])].map((dot) => dot.state)[0]);
+    const from = await until("the dot is there", own);
+    const [key, right] = from.X < 50 ? ["ArrowRight", 1] : ["ArrowLeft", -1];
+    await page.keyboard.down(key);
+    await until("it moves", async () => ((await own()).X - from.X) * right > 10);
+    await page.keyboard.up(key);
+    const drawn = await page.evaluate(() => globalThis.dots.game.scene.getScene("field").children.list.map((o) => o.type));
+    assert.deepEqual(drawn.sort(), ["Arc", "Container", "Grid", "Text"], "a coin, the dot, the field and the hint");
+    if (process.env.NETLOOP_PICTURE) await page.screenshot({ path: process.env.NETLOOP_PICTURE });
+    assert.deepEqual(errors, []);
+  } finally {
+    await context.close();
+    await server.stop();
+    await project.remove();
   }
 });

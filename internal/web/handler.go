@@ -126,7 +126,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // protect sets the restrictions for the browser: to run and load only files of this server, and to
-// connect only to it and to the game.
+// connect only to it and to the game. Pictures and sounds may also be data of the page itself:
+// engines such as Phaser make their textures so, and such data runs no script.
 func (h *handler) protect(to http.Header, host string) {
 	facts := h.cfg.Facts()
 	game := "https:" // For an IPv6 address, which such a policy cannot contain: any host.
@@ -138,7 +139,7 @@ func (h *handler) protect(to http.Header, host string) {
 	if !strings.Contains(host, "[") {
 		socket = h.socketFor(host)
 	}
-	to.Set("Content-Security-Policy", "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self' "+game+" "+socket+
+	to.Set("Content-Security-Policy", "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; img-src 'self' data: blob:; media-src 'self' data: blob:; connect-src 'self' "+game+" "+socket+
 		"; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 	to.Set("X-Content-Type-Options", "nosniff")
 	to.Set("Referrer-Policy", "no-referrer")

@@ -236,7 +236,7 @@ func TestBrowsersMayDoLittle(t *testing.T) {
 		for _, path := range []string{"/", "/connect.json", "/nothing"} {
 			resp, _ := ask(t, "GET", "http://"+at+path, "Host: "+host)
 			h := resp.Header
-			want := "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; connect-src " + connect +
+			want := "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; img-src 'self' data: blob:; media-src 'self' data: blob:; connect-src " + connect +
 				"; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 			if got := h.Get("Content-Security-Policy"); got != want {
 				t.Errorf("%s%s: the policy is\n%s, want\n%s", host, path, got, want)

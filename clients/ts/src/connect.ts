@@ -14,7 +14,7 @@ import type { Shape } from "./schema.js";
 
 const TIMEOUT = 10_000;
 /** The names of the options in ConnectOptions. */
-export const OPTIONS = "url info schema room ticket spectate params token protobuf transports timeoutMs reconnect lostAfterMs pump simulate onError log platform";
+export const OPTIONS = "url info schema room ticket spectate params token protobuf transports timeoutMs reconnect lostAfterMs signal pump simulate onError log platform";
 /** The time that WebTransport has before WebSocket is tried as well. */
 const HEAD_START = 500;
 
@@ -53,15 +53,22 @@ export async function join<G extends Shape>(
   };
   const deadline = platform.now() + (options.timeoutMs ?? TIMEOUT);
   const left = () => Math.max(deadline - platform.now(), 1);
+  const { signal } = options;
+  const aborted = () => new NetloopError(Code.Left, "aborted");
   const { info: first } = await route();
+  if (signal?.aborted) throw aborted();
   const client = new ClientImpl(options, platform, route, first, (how) => void (simulation = how));
-  const entered = await client.open(left());
+  const entered = await client.open(left(), signal);
   client.enter(entered);
+  let abort = () => {};
+  signal?.addEventListener("abort", () => abort());
   await new Promise<void>((resolve, reject) => {
-    const timer = platform.setTimeout(() => {
+    const giveUp = (why: NetloopError) => {
       entered.link.close(Code.Left, "");
-      reject(new NetloopError(Code.Timeout, "game did not admit the client in time"));
-    }, left());
+      reject(why);
+    };
+    const timer = platform.setTimeout(() => giveUp(new NetloopError(Code.Timeout, "game did not admit the client in time")), left());
+    abort = () => giveUp(aborted());
     entered.link.onDecided((closed) => {
       platform.clearTimeout(timer);
       if (closed) reject(new NetloopError(closed.code, closed.text));
@@ -69,6 +76,7 @@ export async function join<G extends Shape>(
     });
   });
   client.begin();
+  abort = () => client.close();
   return client as unknown as Client<G>;
 }
 

@@ -87,6 +87,29 @@ test("tables that make no sense are refused, and those of another build by name"
   assert.equal(other.peer.closed?.code, Code.SchemaMismatch);
 });
 
+test("an aborted signal ends a connect at each stage, and later the client", async () => {
+  for (const stage of ["before", "dialled", "welcomed", "playing"]) {
+    const rig = new Rig();
+    const abort = new AbortController();
+    if (stage === "before") abort.abort();
+    const dialled = stage === "playing" ? rig.play({ signal: abort.signal }) : rig.dial({ signal: abort.signal });
+    if (stage === "dialled") await settle();
+    if (stage === "welcomed") await rig.greet();
+    if (stage === "playing") {
+      const client = await dialled;
+      abort.abort();
+      assert.equal(client.closed?.code, Code.Left);
+    } else {
+      abort.abort();
+      assert.equal((await refusal(dialled)).code, Code.Left, stage);
+    }
+    assert.equal(rig.peers.length, stage === "before" ? 0 : 1);
+    if (stage === "before") continue;
+    rig.clock.pass(1000);
+    assert.equal(rig.peer.hear().closed?.code, Code.Left, stage);
+  }
+});
+
 test("a server that never answers is given up", async () => {
   const rig = new Rig();
   const dialled = rig.dial({ timeoutMs: 3000 });

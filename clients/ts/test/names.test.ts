@@ -58,7 +58,7 @@ test("a message that the room's game does not handle is not sent, and counted", 
 // The compiler refuses this list if it lacks an option, or has one that is none.
 const options: Record<keyof ConnectOptions, 0> = {
   url: 0, info: 0, schema: 0, room: 0, ticket: 0, spectate: 0, params: 0, token: 0, protobuf: 0, transports: 0, timeoutMs: 0, reconnect: 0,
-  lostAfterMs: 0, pump: 0, simulate: 0, onError: 0, log: 0, platform: 0,
+  lostAfterMs: 0, signal: 0, pump: 0, simulate: 0, onError: 0, log: 0, platform: 0,
 };
 
 test("connect knows each of its options", () => {

@@ -134,6 +134,8 @@ export interface ConnectOptions<G extends Shape = Shape> {
      * 000.
      */
     lostAfterMs?: number;
+    /** Ends the client as close does; connect then rejects with Code.Left. */
+    signal?: AbortSignal;
     /**
      * Whether the client steps itself while the page does not, as in a background tab, where no
      * frames are drawn. By default it does, so that messages and state do not pile up.

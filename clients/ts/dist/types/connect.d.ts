@@ -2,7 +2,7 @@ import { type Client, type ConnectInfo, type ConnectOptions, type Platform } fro
 import type { Candidate } from "./session/race.js";
 import type { Shape } from "./schema.js";
 /** The names of the options in ConnectOptions. */
-export declare const OPTIONS = "url info schema room ticket spectate params token protobuf transports timeoutMs reconnect lostAfterMs pump simulate onError log platform";
+export declare const OPTIONS = "url info schema room ticket spectate params token protobuf transports timeoutMs reconnect lostAfterMs signal pump simulate onError log platform";
 /**
  * Connects to a server, joins its room, and resolves once the game has admitted the client. It
  * rejects with a NetloopError that states why the server or the game refused the client, or how the
