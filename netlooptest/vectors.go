@@ -176,7 +176,7 @@ func keepFile(tb testing.TB, file string, want []byte) {
 			tb.Fatalf("netlooptest: Vectors: %v", err)
 		}
 	}
-	got, err := os.ReadFile(file) //nolint:gosec // The test names it.
+	got, err := os.ReadFile(file)
 	how := fmt.Sprintf("NETLOOP_REWRITE=1 go test -run '^%s$' writes it", tb.Name())
 	switch {
 	case err != nil:

@@ -75,7 +75,7 @@ func (r *robot) step(t *netloop.Tick, in lever) {
 	r.Ready = t.In(50 * time.Millisecond)
 	r.Slow = t.InScaled(time.Second)
 	r.Name += "é"
-	r.Bag = append(r.Bag, item{ID: uint16(len(r.Bag)), At: [2]float32{r.X, 1}, Used: t.In(0)})
+	r.Bag = append(r.Bag, item{ID: uint16(len(r.Bag)), At: [2]float32{r.X, 1}, Used: t.In(time.Duration(1-len(r.Bag)) * 600 * time.Millisecond)})
 	r.Path = append(r.Path, int16(len(r.Bag)))
 	r.Ammo[fmt.Sprint(len(r.Bag))]++
 	r.Seen[uint16(len(r.Bag))] = struct{}{}

@@ -15,9 +15,10 @@ export function leftUntil(instant: bigint | number, gameTime: number, scaledTime
   return instantMs(instant) - (BigInt(instant) >= 0n ? gameTime : scaledTime);
 }
 
-/** The nanoseconds of a time after another, as the server adds them. */
+/** The nanoseconds of a time after another, at least 0, as the server adds them. */
 function ns(time: number, ms: number): bigint {
-  return BigInt(Math.round(time * NS)) + BigInt(Math.round(Math.max(ms, 0) * NS));
+  const at = BigInt(Math.round(time * NS)) + BigInt(Math.round(ms * NS));
+  return at > 0n ? at : 0n;
 }
 
 /** The frame that the client changes. */

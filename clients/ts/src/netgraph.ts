@@ -92,7 +92,8 @@ export function netGraph(client: Client<any>, options: NetGraphOptions = {}): Ne
       g.fillRect(x(at), bottom - h, 1.5, h);
     });
     g.globalAlpha = 0.75;
-    const scale = Math.ceil((highest((row) => Math.max(row[0]!, row[1]!, row[2]!)) + 1) / 50) * 50;
+    // A room that sleeps sends no state, whose age then grows.
+    const scale = Math.min(2000, Math.ceil((highest((row) => Math.max(row[0]!, row[1]!, row[2]!)) + 1) / 50) * 50);
     g.textAlign = "right";
     g.fillText(`${scale} ms`, width - margin, top + 8);
     g.textAlign = "left";
@@ -102,7 +103,7 @@ export function netGraph(client: Client<any>, options: NetGraphOptions = {}): Ne
       g.strokeStyle = g.fillStyle = colour;
       g.beginPath();
       history.forEach((row, at) => {
-        if (!lanes) g.lineTo(x(at), bottom - (Math.max(0, row[i]!) / scale) * (bottom - top));
+        if (!lanes) g.lineTo(x(at), bottom - Math.min(1, Math.max(0, row[i]! / scale)) * (bottom - top));
         else if (grown(i, at) > 0) g.fillRect(x(at), bottom + 2 + (i - counted) * lane, 2, lane - 1);
       });
       g.stroke();

@@ -214,7 +214,7 @@ test("a step spawns in FixedUpdate, and when it runs again before it, and nobody
 
 test("the graph of a connection has its figures and draws nothing while it is hidden", () => {
   let texts: string[] = [];
-  const context: any = { scale() {}, fillRect() {}, beginPath() {}, stroke() {}, lineTo: (_: number, y: number) => assert.ok(y <= 84), fillText: (text: string) => texts.push(text) };
+  const context: any = { scale() {}, fillRect() {}, beginPath() {}, stroke() {}, lineTo: (_: number, y: number) => assert.ok(y <= 84 && y >= 22), fillText: (text: string) => texts.push(text) };
   const canvas: any = { style: {}, setAttribute() {}, remove() { this.gone = true; }, getContext: () => context, clientWidth: 344, clientHeight: 156 };
   const keys = new Set<(e: unknown) => void>();
   Object.assign(globalThis, {
@@ -245,6 +245,10 @@ test("the graph of a connection has its figures and draws nothing while it is hi
     "150 ms", "round trip 84 ms", "delay 118 ms", "age 62 ms", "lost 1", "inputs missed 3", "mispredicted 2",
     "in 80 kbit/s", "out 20 kbit/s", "60 snapshots/s", "ship.VX 5  ship.X 2",
   ]);
+  Object.assign(stats, { ageMs: 60_000, rttMs: -1 });
+  texts = [];
+  for (const fn of systems) fn({ now: 3000 });
+  assert.ok(texts.includes("2000 ms"), "the lines of a sleeping room have a scale");
   press("F3");
   assert.deepEqual([canvas.hidden, systems.length], [true, 0]);
   graph.toggle();

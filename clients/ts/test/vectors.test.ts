@@ -41,7 +41,7 @@ function stepRobot(r: any, lever: { By: number; Load: boolean }, frame: Frame): 
   r.Ready = frame.in(50);
   r.Slow = frame.inScaled(1000);
   r.Name += "é";
-  r.Bag.push({ ID: r.Bag.length, At: [r.X, 1], Used: frame.in(0) });
+  r.Bag.push({ ID: r.Bag.length, At: [r.X, 1], Used: frame.in((1 - r.Bag.length) * 600) });
   r.Path.push(r.Bag.length);
   r.Ammo.set(`${r.Bag.length}`, (r.Ammo.get(`${r.Bag.length}`) ?? 0) + 1);
   r.Seen.add(r.Bag.length);
