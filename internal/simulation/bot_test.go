@@ -145,6 +145,7 @@ func (g *bot) look(*netloop.Tick) {
 		}
 	}
 	client.Mispredictions(g.c, g.d.ships)
+	g.c.Mispredictions()
 }
 
 // place identifies the client that a bot is.
