@@ -7,7 +7,7 @@ import (
 )
 
 // layers: a package imports only packages of lower layers, or of its own folder.
-var layers = []string{"internal proto clients", ".", "client", "match persist phase seats", "loadtest netlooptest app", "examples", "bench cmd deploy scripts"}
+var layers = []string{"internal proto clients", "cluster", ".", "client", "match persist phase seats", "loadtest netlooptest app", "examples", "bench cmd deploy scripts"}
 
 // networkImports lists the packages of the module that each package of the network may import. They
 // belong to lower layers.
