@@ -45,7 +45,7 @@ func calls(s *scene) {
 	})
 	s.listed(a, idB)
 	call := func(by cluster.Cluster, method string) (string, error) {
-		body, err := by.Call(s.within(5), cluster.Call{To: idB, Method: method, Body: []byte("hi"), Timeout: s.beats(4)})
+		body, err := by.Call(s.within(25), cluster.Call{To: idB, Method: method, Body: []byte("hi"), Timeout: s.beats(20)})
 		return string(body), err
 	}
 	if got, err := call(a, "echo"); got != idA+" hi" || err != nil {
@@ -62,21 +62,21 @@ func calls(s *scene) {
 	if _, err := call(a, "large"); err == nil || errors.Is(err, cluster.ErrBusy) {
 		s.Errorf("an answer beyond the limit: %v", err)
 	}
-	whole := cluster.Call{To: idB, Method: "echo", Body: make([]byte, cluster.MaxBody-100), Timeout: s.beats(4)}
-	if got, err := a.Call(s.within(5), whole); err != nil || !bytes.HasSuffix(got, whole.Body) {
+	whole := cluster.Call{To: idB, Method: "echo", Body: make([]byte, cluster.MaxBody-100), Timeout: s.beats(20)}
+	if got, err := a.Call(s.within(25), whole); err != nil || !bytes.HasSuffix(got, whole.Body) {
 		s.Errorf("a large answer: %d bytes, %v", len(got), err)
 	}
-	_, err = a.Call(s.within(5), cluster.Call{To: idB, Method: "hangs", Timeout: s.beats(1)})
+	_, err = a.Call(s.within(25), cluster.Call{To: idB, Method: "hangs", Timeout: s.beats(1)})
 	s.want("Call of a handler that hangs", err, cluster.ErrBusy)
 	_, err = a.Call(s.within(1), cluster.Call{To: "unknown"})
 	s.want("Call of an unknown server", err, cluster.ErrGone)
-	_, err = b.Call(s.within(5), cluster.Call{To: idA, Timeout: s.beats(4)})
+	_, err = b.Call(s.within(25), cluster.Call{To: idA, Timeout: s.beats(20)})
 	s.want("Call of a server without a handler", err, cluster.ErrBusy)
 	for _, bad := range []cluster.Call{
 		{To: idB, Body: make([]byte, cluster.MaxBody+1)}, {To: idB, Timeout: cluster.MaxCallTime + 1}, {To: idB, Timeout: -1},
 		{To: idB, Method: strings.Repeat("x", cluster.MaxText+1)}, {To: idB, ID: strings.Repeat("x", cluster.MaxText+1)},
 	} {
-		if _, err := a.Call(s.within(5), bad); err == nil || errors.Is(err, cluster.ErrBusy) {
+		if _, err := a.Call(s.within(25), bad); err == nil || errors.Is(err, cluster.ErrBusy) {
 			s.Errorf("a call beyond the limits: %v", err)
 		}
 	}
@@ -92,20 +92,20 @@ func repeatedCalls(s *scene) {
 		return fmt.Append(nil, n), nil
 	})
 	s.listed(a, idB)
-	ctx := s.within(10)
+	ctx := s.within(25)
 	var group sync.WaitGroup
 	for range 10 {
 		group.Go(func() {
-			if got, err := a.Call(ctx, cluster.Call{To: idB, ID: "one", Timeout: s.beats(8)}); err != nil || string(got) != "1" {
+			if got, err := a.Call(ctx, cluster.Call{To: idB, ID: "one", Timeout: s.beats(20)}); err != nil || string(got) != "1" {
 				s.Errorf("answer %q, %v", got, err)
 			}
 		})
 	}
 	group.Wait()
-	if got, err := a.Call(ctx, cluster.Call{To: idB, ID: "one", Timeout: s.beats(8)}); err != nil || string(got) != "1" {
+	if got, err := a.Call(ctx, cluster.Call{To: idB, ID: "one", Timeout: s.beats(20)}); err != nil || string(got) != "1" {
 		s.Errorf("a later answer %q, %v", got, err)
 	}
-	if got, err := a.Call(ctx, cluster.Call{To: idB, Timeout: s.beats(8)}); err != nil || string(got) != "2" {
+	if got, err := a.Call(ctx, cluster.Call{To: idB, Timeout: s.beats(20)}); err != nil || string(got) != "2" {
 		s.Errorf("the answer of another call %q, %v", got, err)
 	}
 }
@@ -176,9 +176,9 @@ func storeGone(s *scene) {
 	s.StoreGone(false)
 	s.eventually(20, "the lease is confirmed", func() bool { return a.Hold("name", e) == nil })
 	s.eventually(20, "names can be claimed", func() bool { _, err := b.Claim(s.within(1), "new", 0); return err == nil })
-	_, err := b.Claim(s.within(5), "name", 0)
+	_, err := b.Claim(s.within(25), "name", 0)
 	s.want("Claim of a held name", err, cluster.ErrTaken)
-	if _, err := b.Claim(s.within(5), "other", 0); err != nil {
+	if _, err := b.Claim(s.within(25), "other", 0); err != nil {
 		s.Errorf("Claim of a name whose claim was refused as busy: %v", err)
 	}
 	s.eventually(5, "Health is good", func() bool { return a.Health().OK && b.Health().OK })

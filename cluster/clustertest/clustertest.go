@@ -105,7 +105,7 @@ func (s *scene) want(what string, err, want error) {
 
 func (s *scene) claim(c cluster.Cluster, name string) cluster.Epoch {
 	s.Helper()
-	e, err := c.Claim(s.within(5), name, 0)
+	e, err := c.Claim(s.within(25), name, 0)
 	if err != nil {
 		s.Fatalf("Claim of %q: %v", name, err)
 	}

@@ -1,0 +1,89 @@
+package nats
+
+import (
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/netloop/netloop/cluster"
+)
+
+// Config describes the connection of a server to its cluster.
+type Config struct {
+	// URL is the address of NATS, several ones separated by commas: nats://a:4222,nats://b:4222.
+	URL string
+	// Name separates clusters that share NATS: letters, digits, - and _, at most 64. Empty is
+	// netloop. All servers of a cluster have the same.
+	Name string
+	// Credentials is a file with a user's JWT and key, as nsc makes it. Empty is none; a name and
+	// password, or a token, may be part of the URL.
+	Credentials string
+	// TLS is the configuration of TLS. Nil is none, unless the URL begins with tls://.
+	TLS *tls.Config
+	// Replicas is the number of NATS servers that keep the names, 1, 3 or 5. Zero is 3, or 1 if
+	// NATS is a single server. It counts when the first server makes the store.
+	Replicas int
+	// Beat is the interval of heartbeats; zero is [cluster.Beat]. It is for tests, which cannot
+	// wait for long. All servers of a cluster have the same.
+	Beat time.Duration
+	// Log gets rare events. Nil is none.
+	Log *slog.Logger
+}
+
+// complete returns the configuration with its defaults.
+func (c Config) complete() (Config, error) {
+	if c.Name == "" {
+		c.Name = "netloop"
+	}
+	if c.Beat == 0 {
+		c.Beat = cluster.Beat
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	switch {
+	case c.URL == "":
+		return c, fmt.Errorf("cluster/nats: Config.URL is empty: use nats://host:4222")
+	case (cluster.Server{ID: c.Name}).Check() != nil:
+		return c, fmt.Errorf("cluster/nats: Config.Name %q: use 1 to 64 letters, digits, - and _", c.Name)
+	case c.Beat < 10*time.Millisecond || c.Beat > cluster.Beat:
+		return c, fmt.Errorf("cluster/nats: Config.Beat %v: use 0 for %v", c.Beat, cluster.Beat)
+	case c.Replicas != 0 && c.Replicas != 1 && c.Replicas != 3 && c.Replicas != 5:
+		return c, fmt.Errorf("cluster/nats: Config.Replicas %d: use 0, 1, 3 or 5", c.Replicas)
+	}
+	return c, nil
+}
+
+// The connection to NATS. A lost one is made again for as long as the server runs.
+const (
+	reconnectWait   = 250 * time.Millisecond
+	reconnectJitter = 250 * time.Millisecond
+	dialTime        = 2 * time.Second // also the limit of a write
+	pingInterval    = 2 * time.Second // two without an answer end a silent connection
+	// The messages that wait for a subscription's goroutine: a burst of boards, or of calls to a
+	// server that was frozen. Further ones are dropped; boards and calls are sent again.
+	maxPending, maxPendingBytes = 8192, 32 << 20
+)
+
+// connect returns a connection that may not be established yet.
+func (c *Cluster) connect() (*nats.Conn, error) {
+	options := []nats.Option{
+		nats.Name("netloop " + c.id), nats.NoEcho(), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),
+		nats.ReconnectWait(reconnectWait), nats.ReconnectJitter(reconnectJitter, reconnectJitter),
+		nats.Timeout(dialTime), nats.FlusherTimeout(dialTime), nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(2),
+		nats.ReconnectBufSize(-1), // A message that waited would arrive late.
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { c.cfg.Log.Warn("connection to NATS lost", "error", err) }),
+		nats.ReconnectHandler(func(n *nats.Conn) { c.cfg.Log.Info("connected to NATS again", "url", n.ConnectedUrlRedacted()) }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.cfg.Log.Debug("NATS", "error", err) }),
+	}
+	if c.cfg.Credentials != "" {
+		options = append(options, nats.UserCredentials(c.cfg.Credentials))
+	}
+	if c.cfg.TLS != nil {
+		options = append(options, nats.Secure(c.cfg.TLS))
+	}
+	return nats.Connect(c.cfg.URL, options...)
+}

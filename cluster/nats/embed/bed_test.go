@@ -1,0 +1,183 @@
+package embed_test
+
+import (
+	"net"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop/cluster"
+	"github.com/netloop/netloop/cluster/clustertest"
+	"github.com/netloop/netloop/cluster/nats"
+	"github.com/netloop/netloop/cluster/nats/embed"
+)
+
+// beat is the interval of heartbeats in tests: a tenth of an hour's tests, and long enough for a
+// busy machine.
+const beat = 200 * time.Millisecond
+
+// bed is a cluster on NATS: each member has its own proxy, whose faults are those of the member.
+type bed struct {
+	t     *testing.T
+	urls  []string // of NATS servers
+	name  string
+	mu    sync.Mutex
+	pipes map[cluster.Cluster]*proxy
+}
+
+func newBed(t *testing.T, urls ...string) *bed {
+	return &bed{t: t, urls: urls, name: "test-" + time.Now().Format("150405.000000000")[7:], pipes: map[cluster.Cluster]*proxy{}}
+}
+
+func (b *bed) Beat() time.Duration  { return beat }
+func (b *bed) Pass(d time.Duration) { time.Sleep(d) }
+
+func (b *bed) New() cluster.Cluster {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := newProxy(b.t, b.urls[len(b.pipes)%len(b.urls)])
+	c, err := nats.New(nats.Config{URL: "nats://" + p.addr(), Name: b.name, Beat: beat})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.pipes[c] = p
+	return c
+}
+
+func (b *bed) Freeze(c cluster.Cluster, frozen bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.pipes[c].hold(frozen)
+}
+
+// StoreGone cuts all members from NATS: without its store NATS has nobody to speak with.
+func (b *bed) StoreGone(gone bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, p := range b.pipes {
+		p.cut(gone)
+	}
+}
+
+// proxy passes TCP connections on. It can hold all bytes back, which arrive later, and cut
+// connections.
+type proxy struct {
+	listener net.Listener
+	to       string
+
+	mu    sync.Mutex
+	held  *sync.Cond
+	stop  bool // bytes are held back
+	off   bool // connections are cut
+	conns map[net.Conn]bool
+}
+
+func newProxy(t *testing.T, to string) *proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u, err := url.Parse(to); err == nil && u.Host != "" {
+		to = u.Host
+	}
+	p := &proxy{listener: l, to: to, conns: map[net.Conn]bool{}}
+	p.held = sync.NewCond(&p.mu)
+	go p.accept()
+	t.Cleanup(func() {
+		_ = l.Close()
+		p.hold(false)
+		p.cut(true)
+	})
+	return p
+}
+
+func (p *proxy) addr() string { return p.listener.Addr().String() }
+
+func (p *proxy) hold(stop bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stop = stop
+	p.held.Broadcast()
+}
+
+func (p *proxy) cut(off bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.off = off
+	for c := range p.conns {
+		if off {
+			_ = c.Close()
+		}
+	}
+	p.held.Broadcast()
+}
+
+func (p *proxy) accept() {
+	for {
+		a, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		b, err := net.Dial("tcp", p.to)
+		if err != nil {
+			_ = a.Close()
+			continue
+		}
+		p.mu.Lock()
+		p.conns[a], p.conns[b] = true, true
+		if p.off {
+			_, _ = a.Close(), b.Close()
+		}
+		p.mu.Unlock()
+		go p.copy(a, b)
+		go p.copy(b, a)
+	}
+}
+
+func (p *proxy) copy(to, from net.Conn) {
+	defer func() {
+		_, _ = to.Close(), from.Close()
+		p.mu.Lock()
+		delete(p.conns, to)
+		delete(p.conns, from)
+		p.mu.Unlock()
+	}()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buf)
+		p.mu.Lock()
+		for p.stop && !p.off {
+			p.held.Wait()
+		}
+		p.mu.Unlock()
+		if n > 0 {
+			if _, err := to.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// start starts a NATS server.
+func start(t *testing.T) *embed.Server {
+	t.Helper()
+	s, err := embed.Start(embed.Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func TestContract(t *testing.T) {
+	s := start(t)
+	clustertest.Run(t, func(t *testing.T, test func(*testing.T, clustertest.Bed)) {
+		t.Parallel()
+		test(t, newBed(t, s.URL()))
+	})
+}

@@ -1,0 +1,360 @@
+package nats
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/netloop/netloop/cluster"
+	"github.com/netloop/netloop/cluster/internal/answers"
+	clusterv1 "github.com/netloop/netloop/proto/netloop/cluster/v1"
+)
+
+// Cluster implements [cluster.Cluster]. Its goroutines are one for heartbeats, one for names, one
+// for its board, those of the NATS client, and one for each call that it serves.
+type Cluster struct {
+	cfg    Config
+	prefix string // of all subjects
+	start  time.Time
+	run    uint64 // random number of the process
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	group  sync.WaitGroup
+	tidy   chan struct{} // size 1: there may be work on names
+	board  chan struct{} // size 1: the board has changed, or was requested
+	log    *answers.Log
+
+	// Set by Join.
+	id   string
+	self cluster.Member
+	conn *nats.Conn
+	js   jetstream.JetStream
+
+	mu      sync.Mutex
+	joined  bool
+	closed  bool
+	handler cluster.Handler
+	peers   peers
+	own     own
+	sent    uint64          // version of the own board that others have been sent
+	wants   map[string]bool // servers that need the whole board
+	calls   map[string]*outgoing
+	serving int // running calls of others
+	store   store
+	lease   lease
+	held    map[string]*hold
+	// The names with a claim under way; their callers wait, so they are few.
+	claiming map[string]bool
+	doubts   map[string]*doubt
+	dropped  uint64 // malformed messages
+}
+
+// New returns a server's Cluster. It connects in Join.
+func New(cfg Config) (*Cluster, error) {
+	cfg, err := cfg.complete()
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{
+		cfg: cfg, prefix: "netloop." + cfg.Name + ".", start: time.Now(), run: random(),
+		tidy: make(chan struct{}, 1), board: make(chan struct{}, 1),
+		log:   answers.NewLog(cluster.MaxCalls, cluster.MaxAnswers),
+		peers: peers{beat: cfg.Beat, all: map[string]*peer{}},
+		own:   own{changed: map[string]bool{}}, wants: map[string]bool{}, calls: map[string]*outgoing{},
+		held: map[string]*hold{}, claiming: map[string]bool{}, doubts: map[string]*doubt{}, lease: lease{term: 1, claimed: true},
+	}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	return c, nil
+}
+
+// now returns the uptime of the server.
+func (c *Cluster) now() time.Duration { return time.Since(c.start) }
+
+// Join implements cluster.Cluster.
+func (c *Cluster) Join(ctx context.Context, m cluster.Member) error {
+	if err := m.Server.Check(); err != nil {
+		return err
+	}
+	if c.joined {
+		return cluster.ErrTaken
+	}
+	c.id, c.self = m.Server.ID, m
+	var err error
+	if c.conn, err = c.connect(); err != nil {
+		return fmt.Errorf("cluster/nats: connect: %w", err)
+	}
+	if c.js, err = jetstream.New(c.conn); err != nil {
+		return fmt.Errorf("cluster/nats: connect: %w", err)
+	}
+	for subject, handle := range map[string]handler{
+		"lease.*": c.onLease, "board.*": c.onChanges, "to." + c.id: c.onDirect,
+	} {
+		if err := c.subscribe(subject, handle); err != nil {
+			c.conn.Close()
+			return fmt.Errorf("cluster/nats: subscribe: %w", err)
+		}
+	}
+	c.mu.Lock()
+	c.joined = true
+	c.mu.Unlock()
+	first := make(chan error, 1)
+	c.group.Go(func() { c.beats(first) })
+	c.group.Go(c.tidyNames)
+	c.group.Go(c.sendBoard)
+	select {
+	case err := <-first:
+		return err
+	case <-ctx.Done():
+		return cluster.ErrBusy
+	}
+}
+
+// handler handles a message, whose subject ends in an id.
+type handler func(id string, data []byte, now time.Duration) error
+
+// subscribe calls handle with the messages of a subject.
+func (c *Cluster) subscribe(subject string, handle handler) error {
+	s, err := c.conn.Subscribe(c.prefix+subject, func(m *nats.Msg) {
+		if err := handle(m.Subject[strings.LastIndexByte(m.Subject, '.')+1:], m.Data, c.now()); err != nil {
+			c.mu.Lock()
+			c.dropped++
+			c.mu.Unlock()
+			c.cfg.Log.Debug("message dropped", "subject", m.Subject, "error", err)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return s.SetPendingLimits(maxPending, maxPendingBytes)
+}
+
+// onLease handles a heartbeat of another server.
+func (c *Cluster) onLease(id string, data []byte, now time.Duration) error {
+	l, err := decodeLease(id, data)
+	if err != nil || id == c.id {
+		return err
+	}
+	c.mu.Lock()
+	changed, want := c.peers.beatOf(l, now)
+	c.mu.Unlock()
+	c.after(id, changed, want)
+	return nil
+}
+
+// onChanges handles changes of another server's board.
+func (c *Cluster) onChanges(id string, data []byte, now time.Duration) error {
+	m, err := decodeChanges(id, data)
+	if err != nil || id == c.id {
+		return err
+	}
+	c.mu.Lock()
+	changed, want := c.peers.changes(m, now)
+	c.mu.Unlock()
+	c.after(id, changed, want)
+	return nil
+}
+
+// after reports a change, and requests a whole board.
+func (c *Cluster) after(id string, changed, want bool) {
+	if want {
+		c.send(id, &clusterv1.Direct{From: c.id, Content: &clusterv1.Direct_WholeBoard{WholeBoard: &clusterv1.WholeBoard{}}})
+	}
+	if changed && c.self.Changed != nil {
+		c.self.Changed()
+	}
+}
+
+// onDirect handles a message to this server.
+func (c *Cluster) onDirect(_ string, data []byte, now time.Duration) error {
+	d, err := decodeDirect(data)
+	if err != nil {
+		return err
+	}
+	switch m := d.GetContent().(type) {
+	case *clusterv1.Direct_Call:
+		c.onCall(d.GetFrom(), m.Call, now)
+	case *clusterv1.Direct_Answer:
+		c.onAnswer(d.GetFrom(), m.Answer)
+	case *clusterv1.Direct_WholeBoard:
+		c.mu.Lock()
+		if len(c.wants) < cluster.MaxServers {
+			c.wants[d.GetFrom()] = true
+		}
+		c.mu.Unlock()
+		signal(c.board)
+	case *clusterv1.Direct_Part:
+		c.mu.Lock()
+		changed := c.peers.partOf(d.GetFrom(), m.Part)
+		c.mu.Unlock()
+		c.after(d.GetFrom(), changed, false)
+	}
+	return nil
+}
+
+// send sends a message to a server. A lost one is sent again by its sender, or requested again.
+func (c *Cluster) send(id string, m proto.Message) { c.publish("to."+id, encode(m)) }
+
+func (c *Cluster) publish(subject string, data []byte) {
+	_ = c.conn.Publish(c.prefix+subject, data) // Without a connection the message is lost.
+}
+
+// sendBoard sends changes of the own board, and whole boards, until Close. One goroutine sends
+// both, so that a receiver gets them in the order of their versions.
+func (c *Cluster) sendBoard() {
+	for c.wait(c.board) {
+		c.mu.Lock()
+		messages := c.own.changes(c.id)
+		version := c.own.version
+		var whole [][]byte
+		if len(c.wants) > 0 {
+			whole = c.own.whole(c.id)
+		}
+		wants := c.wants
+		c.wants = map[string]bool{}
+		c.mu.Unlock()
+		for _, m := range messages {
+			c.publish("board."+c.id, m)
+		}
+		for id := range wants {
+			for _, m := range whole {
+				c.publish("to."+id, m)
+			}
+		}
+		c.mu.Lock()
+		c.sent = version
+		c.mu.Unlock()
+		if len(messages) > 0 && c.self.Changed != nil {
+			c.self.Changed()
+		}
+		c.pause(cluster.BoardInterval)
+	}
+}
+
+// wait waits for a signal, and reports false after Close.
+func (c *Cluster) wait(s <-chan struct{}) bool {
+	select {
+	case <-s:
+		return c.ctx.Err() == nil
+	case <-c.ctx.Done():
+		return false
+	}
+}
+
+// pause waits for a time, or until Close.
+func (c *Cluster) pause(d time.Duration) { pause(c.ctx, d) }
+
+func pause(ctx context.Context, d time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	<-ctx.Done()
+}
+
+// signal sets a channel of size 1.
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// Servers implements cluster.Cluster.
+func (c *Cluster) Servers() []cluster.Server {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.joined || c.closed {
+		return nil
+	}
+	self := c.self.Server
+	self.Load, self.Suspect = c.load(), false
+	return sorted(append(c.peers.servers(c.now()), self))
+}
+
+func (c *Cluster) load() cluster.Load {
+	if c.self.Load == nil {
+		return cluster.Load{}
+	}
+	return c.self.Load()
+}
+
+// Announce implements cluster.Cluster.
+func (c *Cluster) Announce(room string, entry []byte) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.joined || c.closed || !c.own.announce(room, entry) {
+		return false
+	}
+	signal(c.board)
+	return true
+}
+
+// Boards implements cluster.Cluster.
+func (c *Cluster) Boards() []cluster.Board {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.joined || c.closed {
+		return nil
+	}
+	all := append(c.peers.boards(c.now()), cluster.Board{Server: c.id, Version: c.own.version, Rooms: c.own.share()})
+	return sortedBoards(all)
+}
+
+// Serve implements cluster.Cluster.
+func (c *Cluster) Serve(h cluster.Handler) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.handler = h
+}
+
+// Health implements cluster.Cluster.
+func (c *Cluster) Health() cluster.Health {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	const effect = ": the rooms of this server work, new names and calls to other servers may be refused as busy"
+	silence := (c.now() - c.lease.confirmed).Round(time.Second / 10)
+	switch {
+	case !c.joined || c.closed:
+		return cluster.Health{Text: cluster.ErrClosed.Error()}
+	case c.store.problem != nil:
+		return cluster.Health{Text: "the cluster cannot use NATS: " + c.store.problem.Error() + effect}
+	case !c.conn.IsConnected():
+		return cluster.Health{Text: fmt.Sprintf("NATS is not connected, for %v%s", silence, effect)}
+	case c.lease.confirmed == 0 || silence >= cluster.SuspectBeats*c.cfg.Beat:
+		return cluster.Health{Text: fmt.Sprintf("the store of NATS has not answered for %v%s", silence, effect)}
+	case !c.lease.claimed:
+		return cluster.Health{Text: "the names of this server are being claimed again" + effect}
+	}
+	return cluster.Health{OK: true}
+}
+
+// Close implements cluster.Cluster.
+func (c *Cluster) Close(ctx context.Context) error {
+	c.mu.Lock()
+	first := c.joined && !c.closed
+	c.closed = true
+	c.mu.Unlock()
+	c.cancel()
+	if !first {
+		return nil
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		c.group.Wait()
+		c.leave(ctx)
+		c.conn.Close()
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		c.conn.Close()
+		return ctx.Err()
+	}
+}
