@@ -36,6 +36,8 @@ type Config struct {
 	// User and Password are required from clients and from other servers. Empty is no password:
 	// then Listen and RoutesListen must be reached by trusted machines only.
 	User, Password string
+
+	advertise string // the address of its routes for others; empty is RoutesListen
 }
 
 // Server is a running NATS server.
@@ -74,6 +76,7 @@ func Start(cfg Config) (*Server, error) {
 		if o.Cluster.Host, o.Cluster.Port, err = address("RoutesListen", cfg.RoutesListen); err != nil {
 			return nil, err
 		}
+		o.Cluster.Advertise = cfg.advertise
 		for _, r := range cfg.Routes {
 			u := &url.URL{Scheme: "nats-route", Host: r}
 			if cfg.User != "" {
