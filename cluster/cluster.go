@@ -40,7 +40,7 @@ const (
 	MaxEntry     = 16 << 10 // bytes of an entry
 	MaxBoard     = 16 << 20 // bytes of all names and entries of a board
 	MaxBody      = 64 << 10 // bytes of a call, and of an answer
-	MaxCalls     = 4096     // sent calls, and received calls, of a server
+	MaxCalls     = 32768    // sent calls, and received calls, of a server
 	MaxAnswers   = 16 << 20 // bytes of the answers that a server keeps for repeated calls
 	MaxServing   = 256      // calls that a server runs at once
 )

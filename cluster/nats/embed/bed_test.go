@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -65,6 +66,7 @@ func (b *bed) StoreGone(gone bool) {
 type proxy struct {
 	listener net.Listener
 	to       string
+	bytes    atomic.Int64 // in both directions
 
 	mu    sync.Mutex
 	held  *sync.Cond
@@ -73,7 +75,7 @@ type proxy struct {
 	conns map[net.Conn]bool
 }
 
-func newProxy(t *testing.T, to string) *proxy {
+func newProxy(t testing.TB, to string) *proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -152,6 +154,7 @@ func (p *proxy) copy(to, from net.Conn) {
 			p.held.Wait()
 		}
 		p.mu.Unlock()
+		p.bytes.Add(int64(n))
 		if n > 0 {
 			if _, err := to.Write(buf[:n]); err != nil {
 				return

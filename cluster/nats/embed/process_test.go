@@ -102,14 +102,14 @@ func runMember(url string) error {
 
 // process is a running process of a test.
 type process struct {
-	t     *testing.T
+	t     testing.TB
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
 	said  string // the rest of the line that begins with ready
 }
 
 // startProcess starts a process of this test binary, and waits until it is ready.
-func startProcess(t *testing.T, variable, value string) *process {
+func startProcess(t testing.TB, variable, value string) *process {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), variable+"="+value)
