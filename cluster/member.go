@@ -29,6 +29,7 @@ type member struct {
 	storeSince time.Duration // otherwise: since this time
 	expired    bool          // another member has ended the lease
 	held       map[string]*hold
+	released   []string // names without an answer of the store
 
 	rooms   map[string][]byte
 	unsent  bool
@@ -104,6 +105,7 @@ func (m *member) storeLocked(now time.Duration, hears bool) {
 		return
 	}
 	m.storeSince = now
+	m.releaseLocked()
 	if !m.expired {
 		return
 	}
@@ -191,22 +193,29 @@ func (m *member) Hold(name string, e Epoch) (err error) {
 	return err
 }
 
-// Release implements Cluster. Without the store the name is free when the lease expires.
+// Release implements Cluster. A name without an answer of the store is free when the store hears
+// the member again.
 func (m *member) Release(ctx context.Context, name string, e Epoch) error {
+	m.hub.do(func(time.Duration) {
+		if own := m.held[name]; own != nil && own.epoch == e {
+			delete(m.held, name)
+			m.released = append(m.released, name)
+		}
+	})
 	return m.ask(ctx, name, func(time.Duration) error {
-		m.releaseLocked(name, e)
+		m.releaseLocked()
 		return nil
 	})
 }
 
-func (m *member) releaseLocked(name string, e Epoch) {
-	if own := m.held[name]; own == nil || own.epoch != e {
-		return
+// releaseLocked removes the claims that the member no longer holds.
+func (m *member) releaseLocked() {
+	for _, name := range m.released {
+		if c := m.hub.names[name]; c != nil && c.holder == m && m.held[name] == nil {
+			delete(m.hub.names, name)
+		}
 	}
-	delete(m.held, name)
-	if c := m.hub.names[name]; c != nil && c.holder == m && c.epoch == e {
-		delete(m.hub.names, name)
-	}
+	m.released = nil
 }
 
 // Find implements Cluster.
@@ -308,9 +317,9 @@ func (m *member) Close(context.Context) error {
 			return
 		}
 		if !m.away {
-			for name, own := range maps.Clone(m.held) {
-				m.releaseLocked(name, own.epoch)
-			}
+			m.released = slices.Collect(maps.Keys(m.held))
+			clear(m.held)
+			m.releaseLocked()
 		}
 		m.closed = true
 		m.away, m.awaySince = true, now

@@ -44,7 +44,7 @@ func (b *memoryBed) Pass(d time.Duration) {
 	}
 }
 
-func TestMemory(t *testing.T) {
+func TestMemoryFulfilsTheContract(t *testing.T) {
 	clustertest.Run(t, func(t *testing.T, test func(*testing.T, clustertest.Bed)) {
 		synctest.Test(t, func(t *testing.T) { test(t, newMemoryBed()) })
 	})

@@ -36,7 +36,7 @@ func Run(t *testing.T, play func(t *testing.T, test func(t *testing.T, b Bed))) 
 		name string
 		test func(*scene)
 	}{
-		{"names", names}, {"kept names", keptNames}, {"racing claims", racingClaims}, {"leases", leases},
+		{"names", names}, {"kept names", keptNames}, {"racing claims", racingClaims}, {"leases", leases}, {"late writes", lateWrites}, {"ledger", ledger},
 		{"presence", presence}, {"boards", boards}, {"calls", calls}, {"repeated calls", repeatedCalls},
 		{"late calls", lateCalls}, {"store gone", storeGone}, {"close", closing},
 	} {

@@ -177,7 +177,7 @@ func start(t *testing.T) *embed.Server {
 	return s
 }
 
-func TestContract(t *testing.T) {
+func TestNATSFulfilsTheContract(t *testing.T) {
 	s := start(t)
 	clustertest.Run(t, func(t *testing.T, test func(*testing.T, clustertest.Bed)) {
 		t.Parallel()

@@ -89,8 +89,8 @@ func BenchmarkCall(b *testing.B) {
 	report(b, times)
 }
 
-// Servers of 100 rooms that all change ten times a second; an iteration is such a tenth. The figures
-// are of one server: it sends its own board, receives the others', and reads the list.
+// Servers of 100 rooms that all change ten times a second; an iteration is such a tenth. The
+// figures are of one server: it sends its own board, receives the others', and reads the list.
 func BenchmarkBoards(b *testing.B) {
 	for _, servers := range []int{2, 10} {
 		b.Run(fmt.Sprint(servers, "-servers"), func(b *testing.B) { benchmarkBoards(b, servers) })

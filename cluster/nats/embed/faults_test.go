@@ -77,7 +77,8 @@ func claims(t *testing.T, c cluster.Cluster, name string) bool {
 }
 
 // A process that is stopped and continued returns by its next heartbeat: it is listed again, keeps
-// the names that nobody has claimed, knows the one that it has lost, and runs no call that is late.
+// the names that nobody has claimed, knows the one that it has lost, and runs no call that is
+// late.
 func TestAFrozenProcessReturns(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -180,9 +181,9 @@ func freePort(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// With three NATS servers, names survive the loss of one. With one left, boards and calls work, and
-// names are refused as busy. All returns by itself. In a partition the members of the smaller side
-// claim nothing, and learn afterwards which names they have lost.
+// With three NATS servers, names survive the loss of one. With one left, boards and calls work,
+// and names are refused as busy. All returns by itself. In a partition the members of the smaller
+// side claim nothing, and learn afterwards which names they have lost.
 func TestNATSServersFail(t *testing.T) {
 	if os.Getenv("NETLOOP_VERIFY") == "" {
 		t.Skip("make verify runs it: elections of NATS take many seconds")
