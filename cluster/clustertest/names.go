@@ -147,6 +147,9 @@ func leases(s *scene) {
 	s.eventually(3, "Lost was called", func() bool { return lost.Load() == 1 })
 	_, err := b.Claim(s.within(25), "kept", 0)
 	s.want("Claim of the kept name", err, cluster.ErrTaken)
+	if h, err := b.Find(s.within(25), "kept"); err != nil || h.Epoch != kept {
+		s.Fatalf("Find of the kept name: %+v, %v, want the epoch %d", h, err, kept)
+	}
 	s.want("Hold of the newer claim", b.Hold("lost", e), nil)
 	if h, err := a.Find(s.within(25), "lost"); err != nil || h.Server != idB || h.Epoch != e {
 		s.Fatalf("Find: %+v, %v", h, err)

@@ -90,7 +90,7 @@ func (c *Cluster) beat() error {
 	opened := c.store.stream != nil
 	c.mu.Unlock()
 	half, end := context.WithTimeout(ctx, c.cfg.Beat/2)
-	seq, err := c.put(half, "lease."+c.id, encode(l), revision, recordTTL)
+	seq, err := c.records.put(half, "lease."+c.id, encode(l), revision, recordTTL)
 	end()
 	if err != nil {
 		return c.sync(ctx)
@@ -153,12 +153,12 @@ func (c *Cluster) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 2*c.cfg.Beat)
 	defer cancel()
 	l := &clusterv1.Lease{Id: c.id, Term: c.lease.term, Left: true, Run: c.run}
-	if _, err := c.put(ctx, "lease."+c.id, encode(l), c.lease.revision, recordTTL); err == nil {
+	if _, err := c.records.put(ctx, "lease."+c.id, encode(l), c.lease.revision, recordTTL); err == nil {
 		return
 	}
 	if l, revision, err := c.readLease(ctx, c.id); err == nil && l.GetRun() == c.run {
 		end := &clusterv1.Lease{Id: c.id, Term: l.GetTerm(), Left: true, Run: c.run}
-		_, _ = c.put(ctx, "lease."+c.id, encode(end), revision, recordTTL) // Otherwise it expires.
+		_, _ = c.records.put(ctx, "lease."+c.id, encode(end), revision, recordTTL) // Otherwise it expires.
 	}
 }
 
@@ -222,9 +222,22 @@ func (c *Cluster) makeStore(ctx context.Context, name string) (jetstream.Stream,
 	return s, err
 }
 
-// put stores a record if the newest one of its subject has the revision, 0 for none. The error is
-// errConflict if it has another one; after each other error the record may be stored, also later.
-func (c *Cluster) put(ctx context.Context, subject string, data []byte, revision uint64, ttl time.Duration) (uint64, error) {
+// records are the records of the store, by the ends of their subjects.
+type records interface {
+	// put stores a record if the newest one of its subject has the revision, 0 for none. The error
+	// is errConflict if it has another one; after each other error the record may be stored, also
+	// later.
+	put(ctx context.Context, subject string, data []byte, revision uint64, ttl time.Duration) (uint64, error)
+	// get returns the newest record of a subject, and 0 if there is none. It may be old.
+	get(ctx context.Context, subject string) (data []byte, revision uint64, err error)
+	// remove removes a record if it is the newest one.
+	remove(ctx context.Context, revision uint64) error
+}
+
+// natsRecords implements records by the stream.
+type natsRecords struct{ *Cluster }
+
+func (c natsRecords) put(ctx context.Context, subject string, data []byte, revision uint64, ttl time.Duration) (uint64, error) {
 	ttl = (ttl + time.Second - 1).Truncate(time.Second) // NATS knows whole seconds, from one on.
 	m := &nats.Msg{Subject: c.prefix + subject, Data: data}
 	ack, err := c.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(revision), jetstream.WithMsgTTL(ttl), jetstream.WithRetryAttempts(0))
@@ -238,8 +251,7 @@ func (c *Cluster) put(ctx context.Context, subject string, data []byte, revision
 	return ack.Sequence, nil
 }
 
-// get returns the newest record of a subject, or nil. It may be old.
-func (c *Cluster) get(ctx context.Context, subject string) (data []byte, revision uint64, err error) {
+func (c natsRecords) get(ctx context.Context, subject string) (data []byte, revision uint64, err error) {
 	c.mu.Lock()
 	s := c.store.stream
 	c.mu.Unlock()
@@ -256,9 +268,16 @@ func (c *Cluster) get(ctx context.Context, subject string) (data []byte, revisio
 	return m.Data, m.Sequence, nil
 }
 
+func (c natsRecords) remove(ctx context.Context, revision uint64) error {
+	c.mu.Lock()
+	s := c.store.stream
+	c.mu.Unlock()
+	return s.DeleteMsg(ctx, revision)
+}
+
 // readLease returns the lease of a server, or nil.
 func (c *Cluster) readLease(ctx context.Context, id string) (*clusterv1.Lease, uint64, error) {
-	data, revision, err := c.get(ctx, "lease."+id)
+	data, revision, err := c.records.get(ctx, "lease."+id)
 	if err != nil || revision == 0 {
 		return nil, 0, err
 	}

@@ -123,7 +123,7 @@ func (c *Cluster) tryClaim(ctx context.Context, name string, keep time.Duration,
 	c.mu.Lock()
 	h.term, h.written = c.lease.term, c.now()
 	own := c.held[name]
-	may := c.validLocked(h.written) && c.lease.claimed && c.store.stream != nil && (keep > 0 || own != nil || len(c.held) < cluster.MaxNames)
+	may := c.validLocked(h.written) && c.lease.claimed && (keep > 0 || own != nil || len(c.held) < cluster.MaxNames)
 	c.mu.Unlock()
 	switch {
 	case own != nil && !own.lost:
@@ -136,7 +136,7 @@ func (c *Cluster) tryClaim(ctx context.Context, name string, keep time.Duration,
 		record, ttl = &clusterv1.Name{Name: name, Nonce: h.nonce}, keep
 	}
 	*sent = true
-	revision, err := c.put(ctx, "name."+hashOf(name), encode(record), expected, ttl)
+	revision, err := c.records.put(ctx, "name."+hashOf(name), encode(record), expected, ttl)
 	if err == nil {
 		return 0, c.claimed(name, keep, h, revision)
 	}
@@ -207,7 +207,7 @@ func (c *Cluster) free(ctx context.Context, is *clusterv1.Name) (bool, error) {
 		return false, nil
 	}
 	end := &clusterv1.Lease{Id: holder, Term: l.GetTerm(), Ended: true, Count: l.GetCount(), Run: l.GetRun()}
-	_, err = c.put(ctx, "lease."+holder, encode(end), revision, recordTTL)
+	_, err = c.records.put(ctx, "lease."+holder, encode(end), revision, recordTTL)
 	if errors.Is(err, errConflict) {
 		return false, nil
 	}
@@ -216,7 +216,7 @@ func (c *Cluster) free(ctx context.Context, is *clusterv1.Name) (bool, error) {
 
 // readName returns the record of a name, or nil.
 func (c *Cluster) readName(ctx context.Context, name string) (*clusterv1.Name, uint64, error) {
-	data, revision, err := c.get(ctx, "name."+hashOf(name))
+	data, revision, err := c.records.get(ctx, "name."+hashOf(name))
 	if err != nil || revision == 0 {
 		return nil, 0, err
 	}
@@ -276,10 +276,7 @@ func (c *Cluster) remove(ctx context.Context, name string, nonce uint64) error {
 	if err != nil || is == nil || is.GetNonce() != nonce {
 		return err
 	}
-	c.mu.Lock()
-	s := c.store.stream
-	c.mu.Unlock()
-	return s.DeleteMsg(ctx, revision)
+	return c.records.remove(ctx, revision)
 }
 
 // doubtful notes a record to remove when the store answers.
@@ -328,7 +325,7 @@ func (c *Cluster) tidyNames() {
 	for c.wait(c.tidy) {
 		c.mu.Lock()
 		now, term := c.now(), c.lease.term
-		may := c.validLocked(now) && c.store.stream != nil
+		may := c.validLocked(now)
 		again := map[string]*hold{}
 		for name, h := range c.held {
 			if !h.lost && (h.term != term || now-h.written >= renewAfter) {
@@ -389,7 +386,7 @@ func (c *Cluster) claimAgain(name string, h *hold, term uint64) {
 		return
 	}
 	record := &clusterv1.Name{Name: name, Holder: c.id, Term: term, Nonce: h.nonce, Epoch: uint64(h.epoch)}
-	revision, err := c.put(ctx, "name."+hashOf(name), encode(record), expected, recordTTL)
+	revision, err := c.records.put(ctx, "name."+hashOf(name), encode(record), expected, recordTTL)
 	if err != nil {
 		return // The next heartbeat tries again.
 	}

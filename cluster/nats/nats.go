@@ -48,6 +48,7 @@ type Cluster struct {
 	calls   map[string]*outgoing
 	serving int // running calls of others
 	store   store
+	records records
 	lease   lease
 	held    map[string]*hold
 	// The names with a claim under way; their callers wait, so they are few.
@@ -70,6 +71,7 @@ func New(cfg Config) (*Cluster, error) {
 		own:   own{changed: map[string]bool{}}, wants: map[string]bool{}, calls: map[string]*outgoing{},
 		held: map[string]*hold{}, claiming: map[string]bool{}, doubts: map[string]*doubt{}, lease: lease{term: 1, claimed: true},
 	}
+	c.records = natsRecords{c}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c, nil
 }
