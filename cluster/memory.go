@@ -133,10 +133,14 @@ func (h *Memory) connectLocked(now time.Duration) {
 		for _, other := range h.members {
 			_, cut := m.cut[other]
 			switch hears := m.hearsLocked(other); {
-			case hears || other.closed && !cut:
+			case hears:
 				delete(m.cut, other)
-			case !cut:
+				m.seen[other] = other.sent
+			case !cut && !other.closed:
 				m.cut[other] = now
+				if m.seen[other] != nil { // Not that of a member that it never heard.
+					m.seen[other] = other.sent
+				}
 			}
 		}
 	}
