@@ -34,7 +34,8 @@ func realMember(b *testing.B, url, id string) cluster.Cluster {
 }
 
 // natsProcess starts a NATS server as a process, so that its CPU time is not that of the members.
-func natsProcess(b *testing.B) *process {
+func natsProcess(b testing.TB) *process {
+	b.Helper()
 	config, err := json.Marshal(natsConfig{Config: embed.Config{Dir: b.TempDir()}})
 	if err != nil {
 		b.Fatal(err)
