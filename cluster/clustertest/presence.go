@@ -110,11 +110,11 @@ func boards(s *scene) {
 			s.Fatal("a board has no bound")
 		}
 	}
-	s.eventually(10, "a full board arrives", func() bool { return len(board(b, idA).Rooms) == 300+n })
+	s.eventually(50, "a full board arrives", func() bool { return len(board(b, idA).Rooms) == 300+n })
 	for i := range n {
 		a.Announce(fmt.Sprint("large/", i), nil)
 	}
-	s.eventually(3, "it is small again", func() bool { return len(board(b, idA).Rooms) == 300 })
+	s.eventually(25, "it is small again", func() bool { return len(board(b, idA).Rooms) == 300 })
 }
 
 // Close frees the names at once, and the others remove the server.
