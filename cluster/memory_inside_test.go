@@ -42,8 +42,8 @@ func ended() context.Context {
 	return ctx
 }
 
-// In a partition the side without the store claims nothing, keeps its boards as they were, and calls
-// of the other side wait. Afterwards the older claim knows that it has lost.
+// In a partition the side without the store claims nothing, keeps its boards as they were, and
+// calls of the other side wait. Afterwards the older claim knows that it has lost.
 func TestAPartition(t *testing.T) {
 	m := newManual(t)
 	calls := 0
