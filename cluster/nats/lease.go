@@ -158,7 +158,8 @@ func (c *Cluster) leave(ctx context.Context) {
 	}
 	if l, revision, err := c.readLease(ctx, c.id); err == nil && l.GetRun() == c.run {
 		end := &clusterv1.Lease{Id: c.id, Term: l.GetTerm(), Left: true, Run: c.run}
-		_, _ = c.records.put(ctx, "lease."+c.id, encode(end), revision, recordTTL) // Otherwise it expires.
+		// If that fails, the lease expires.
+		_, _ = c.records.put(ctx, "lease."+c.id, encode(end), revision, recordTTL)
 	}
 }
 
