@@ -44,9 +44,9 @@ var readsClock = []string{
 // examines the terminal, and may run tmux, so that no server imports it.
 var onlyIn = map[string][]string{
 	"github.com/quic-go/":                 {"internal/net/quicnet", "internal/net/wtnet", "bench"},
-	"charm.land/bubbletea/":               {"examples/cards/term", "internal/inspect/term"},
+	"charm.land/bubbletea/":               {"examples/cards/term", "internal/inspect/term", "loadtest"},
 	"charm.land/lipgloss/":                {"examples/cards/term"},
-	"github.com/charmbracelet/":           {"internal/inspect/term"},
+	"github.com/charmbracelet/":           {"internal/inspect/term", "internal/tui"},
 	"github.com/coder/websocket":          {"internal/net/wsnet"},
 	"golang.org/x/net/":                   {"internal/net/udpbatch", "internal/net/quicnet"},
 	"go.uber.org/zap":                     {"internal/logging", "netlooptest"},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop/internal/inspect"
+	"github.com/netloop/netloop/internal/tui"
 )
 
 // clientRow is a client, with rates per second since the previous answer.
@@ -67,15 +68,15 @@ func clientTable() table[clientRow] {
 			{title: "address", width: 21, left: true, rank: 3, show: func(c row) string { return c.Addr }, order: by(func(c row) string { return c.Addr })},
 			{title: "transport", width: 12, left: true, rank: 2, show: func(c row) string { return c.Transport }, order: by(func(c row) string { return c.Transport })},
 			{title: "state", width: 13, left: true, show: func(c row) string { return cmp.Or(c.Waits, c.State) }, order: by(func(c row) string { return c.State + c.Waits }), warn: func(c row) bool { return c.State != "connected" || c.Waits != "" }},
-			{title: "RTT ms", width: 7, show: func(c row) string { return ms(c.RTT) }, order: by(func(c row) time.Duration { return c.RTT }), warn: func(c row) bool { return c.RTT > 250*time.Millisecond }},
+			{title: "RTT ms", width: 7, show: func(c row) string { return tui.Millis(c.RTT) }, order: by(func(c row) time.Duration { return c.RTT }), warn: func(c row) bool { return c.RTT > 250*time.Millisecond }},
 			{title: "in flight", width: 10, rank: 1, show: func(c row) string { return fmt.Sprintf("%d / %d", c.InFlight, c.Window) }, order: by(func(c row) int { return c.InFlight })},
-			{title: "silent", width: 8, rank: 2, show: func(c row) string { return span3(c.Silent) }, order: by(func(c row) time.Duration { return c.Silent }), warn: func(c row) bool { return c.Silent > time.Second }},
+			{title: "silent", width: 8, rank: 2, show: func(c row) string { return tui.Span3(c.Silent) }, order: by(func(c row) time.Duration { return c.Silent }), warn: func(c row) bool { return c.Silent > time.Second }},
 			{title: "snap/s", width: 7, show: func(c row) string { return whole(c.snapshots) }, order: by(func(c row) float64 { return c.snapshots })},
 			{title: "defer/s", width: 8, show: func(c row) string { return whole(c.deferred) }, order: by(func(c row) float64 { return c.deferred }), warn: func(c row) bool { return c.deferred > c.snapshots }},
-			{title: "state/s", width: 8, show: func(c row) string { return size(c.sent) }, order: by(func(c row) float64 { return c.sent })},
+			{title: "state/s", width: 8, show: func(c row) string { return tui.Size(c.sent) }, order: by(func(c row) float64 { return c.sent })},
 			{title: "missed", width: 7, rank: 2, show: missed, order: by(func(c row) float64 { return c.missed }), warn: func(c row) bool { return c.missed > manyMissed }},
 			{title: "margin ms", width: 10, rank: 3, show: margin, order: by(func(c row) time.Duration { return c.InputMargin }), warn: func(c row) bool { return c.Inputs > 0 && c.InputMargin < 0 }},
-			{title: "joined", width: 11, rank: 3, show: func(c row) string { return age(c.Age) }, order: by(func(c row) time.Duration { return c.Age })},
+			{title: "joined", width: 11, rank: 3, show: func(c row) string { return tui.Age(c.Age) }, order: by(func(c row) time.Duration { return c.Age })},
 		},
 		key: func(c row) string { return strconv.FormatUint(c.Client.Client, 10) },
 		find: func(c row) string {
@@ -96,53 +97,53 @@ func margin(c clientRow) string {
 	if c.Inputs == 0 {
 		return "–"
 	}
-	return ms(c.InputMargin)
+	return tui.Millis(c.InputMargin)
 }
 
-func (m *model) drawClients(width, height int) []line {
+func (m *model) drawClients(width, height int) []tui.Line {
 	if m.open {
 		return m.drawClient(width, height)
 	}
 	all := len(m.allClients) + m.more
-	head := fmt.Sprintf(" %s at tick %s", plural(all, "client"), count(m.clientTick))
+	head := fmt.Sprintf(" %s at tick %s", tui.Plural(all, "client"), tui.Count(m.clientTick))
 	if m.more > 0 {
 		head += fmt.Sprintf(", of which the first %d are listed", len(m.allClients))
 	}
 	if m.clients.filter != "" {
 		head += fmt.Sprintf(", %d pass the filter", len(m.clients.rows(m.allClients)))
 	}
-	return append([]line{text(soft, head)}, m.clients.draw(m.allClients, width-1, height-1)...)
+	return append([]tui.Line{tui.Text(tui.Soft, head)}, m.clients.draw(m.allClients, width-1, height-1)...)
 }
 
 // drawClient draws the followed client.
-func (m *model) drawClient(width, height int) []line {
+func (m *model) drawClient(width, height int) []tui.Line {
 	c, ok := m.clients.selected(m.allClients)
 	if !ok {
-		return []line{text(bad, " Client "+m.clients.chosen+" is not in the room")}
+		return []tui.Line{tui.Text(tui.Bad, " Client "+m.clients.chosen+" is not in the room")}
 	}
 	state := c.State
 	if c.Waits != "" {
 		state += ", no snapshot: " + c.Waits
 	}
-	lines := []line{text(strong, fmt.Sprintf(" Client %d%s", c.Client.Client, named(c.Subject))), {}}
+	lines := []tui.Line{tui.Text(tui.Strong, fmt.Sprintf(" Client %d%s", c.Client.Client, named(c.Subject))), {}}
 	half := (width - 1) / 2
 	pair := func(facts ...string) {
-		l := line{}
+		l := tui.Line{}
 		for i := 0; i < len(facts); i += 2 {
-			l = append(l.fit(i/2*half), text(soft, " "+left(facts[i], 14)).and(plain, facts[i+1])...)
+			l = append(l.Fit(i/2*half), tui.Text(tui.Soft, " "+tui.Left(facts[i], 14)).And(tui.Plain, facts[i+1])...)
 		}
 		lines = append(lines, l)
 	}
 	pair("address", c.Addr, "transport", c.Transport)
 	pair("state", state)
-	pair("joined", age(c.Age)+" ago", "silent for", span3(c.Silent))
-	pair("in flight", fmt.Sprintf("%d of %d", c.InFlight, c.Window), "inputs", count(c.Inputs))
-	pair("snapshots", count(c.Snapshots)+", "+size(float64(c.Bytes)), "missed, late", count(c.InputsMissed)+", "+count(c.InputsLate))
-	pair("deferred", count(c.SlotBusy)+" slot_busy, "+count(c.WindowClosed)+" window_closed")
-	pair("looks back", span3(c.Rewind)+", "+count(c.ViewsClamped)+" views clamped", "input margin", margin(c)+" ms")
-	lines = append(lines, line{}, text(soft, " since it is followed"))
+	pair("joined", tui.Age(c.Age)+" ago", "silent for", tui.Span3(c.Silent))
+	pair("in flight", fmt.Sprintf("%d of %d", c.InFlight, c.Window), "inputs", tui.Count(c.Inputs))
+	pair("snapshots", tui.Count(c.Snapshots)+", "+tui.Size(float64(c.Bytes)), "missed, late", tui.Count(c.InputsMissed)+", "+tui.Count(c.InputsLate))
+	pair("deferred", tui.Count(c.SlotBusy)+" slot_busy, "+tui.Count(c.WindowClosed)+" window_closed")
+	pair("looks back", tui.Span3(c.Rewind)+", "+tui.Count(c.ViewsClamped)+" views clamped", "input margin", margin(c)+" ms")
+	lines = append(lines, tui.Line{}, tui.Text(tui.Soft, " since it is followed"))
 	t, rows := &m.followed, min(max((height-len(lines))/4, 1), 8)
 	return slices.Concat(lines,
-		chart("RTT", ms(c.RTT)+" ms", accent, t.rtt, width, rows), chart("state", size(c.sent)+"/s", good, t.sent, width, rows),
-		chart("snapshots", rate(c.snapshots)+"/s", accent, t.snapshots, width, rows), chart("deferred", rate(c.deferred)+"/s", warm, t.deferred, width, rows))
+		tui.Chart("RTT", tui.Millis(c.RTT)+" ms", tui.Accent, t.rtt, width, rows), tui.Chart("state", tui.Size(c.sent)+"/s", tui.Good, t.sent, width, rows),
+		tui.Chart("snapshots", tui.Rate(c.snapshots)+"/s", tui.Accent, t.snapshots, width, rows), tui.Chart("deferred", tui.Rate(c.deferred)+"/s", tui.Warm, t.deferred, width, rows))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/netloop/netloop/internal/inspect"
 	"github.com/netloop/netloop/internal/metrics"
 	"github.com/netloop/netloop/internal/slowtick"
+	"github.com/netloop/netloop/internal/tui"
 )
 
 // view is one of the views.
@@ -151,7 +152,7 @@ func (m *model) takeOverview(o *inspect.Overview) {
 	m.overview = o
 	m.collect = "–"
 	if was != nil && o.Memory.CPU > was.Memory.CPU {
-		m.collect = percent((o.Memory.GC - was.Memory.GC) / (o.Memory.CPU - was.Memory.CPU))
+		m.collect = tui.Percent((o.Memory.GC - was.Memory.GC) / (o.Memory.CPU - was.Memory.CPU))
 	}
 	m.trends.add(o, &m.traffic)
 }

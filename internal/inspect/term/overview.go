@@ -10,6 +10,7 @@ import (
 	"github.com/netloop/netloop/internal/inspect"
 	"github.com/netloop/netloop/internal/metrics"
 	"github.com/netloop/netloop/internal/overload"
+	"github.com/netloop/netloop/internal/tui"
 )
 
 // traffic holds the traffic of all rooms, from the counters.
@@ -57,11 +58,11 @@ func roomTable() table[directory.Row] {
 			{title: "kind", width: 8, left: true, rank: 3, show: func(r row) string { return cmp.Or(r.Kind, "–") }, order: by(func(r row) string { return r.Kind })},
 			{title: "state", width: 7, left: true, show: func(r row) string { return r.State }, order: by(func(r row) string { return r.State }), warn: func(r row) bool { return r.State == directory.StateHung }},
 			{title: "clients", width: 9, show: func(r row) string { return fmt.Sprintf("%d / %d", r.Clients, r.Max) }, order: by(func(r row) int { return r.Clients }), warn: func(r row) bool { return r.Clients >= r.Max }},
-			{title: "rate", width: 7, rank: 1, show: func(r row) string { return rate(r.Rate) + " Hz" }, order: by(func(r row) float64 { return r.Rate })},
-			{title: "tick p99", width: 8, show: func(r row) string { return ms(r.TickP99) }, order: by(func(r row) time.Duration { return r.TickP99 }), warn: func(r row) bool { return r.TickP99.Seconds()*r.Rate > 1 }},
-			{title: "late p99", width: 8, rank: 1, show: func(r row) string { return ms(r.LateP99) }, order: by(func(r row) time.Duration { return r.LateP99 })},
-			{title: "overruns", width: 8, rank: 1, show: func(r row) string { return count(r.Overruns) }, order: by(func(r row) uint64 { return r.Overruns }), warn: func(r row) bool { return r.Overruns > 0 }},
-			{title: "age", width: 11, rank: 2, show: func(r row) string { return age(r.Age) }, order: by(func(r row) time.Duration { return r.Age })},
+			{title: "rate", width: 7, rank: 1, show: func(r row) string { return tui.Rate(r.Rate) + " Hz" }, order: by(func(r row) float64 { return r.Rate })},
+			{title: "tick p99", width: 8, show: func(r row) string { return tui.Millis(r.TickP99) }, order: by(func(r row) time.Duration { return r.TickP99 }), warn: func(r row) bool { return r.TickP99.Seconds()*r.Rate > 1 }},
+			{title: "late p99", width: 8, rank: 1, show: func(r row) string { return tui.Millis(r.LateP99) }, order: by(func(r row) time.Duration { return r.LateP99 })},
+			{title: "overruns", width: 8, rank: 1, show: func(r row) string { return tui.Count(r.Overruns) }, order: by(func(r row) uint64 { return r.Overruns }), warn: func(r row) bool { return r.Overruns > 0 }},
+			{title: "age", width: 11, rank: 2, show: func(r row) string { return tui.Age(r.Age) }, order: by(func(r row) time.Duration { return r.Age })},
 		},
 		key:  func(r row) string { return "room " + r.Name }, // The name may be empty.
 		find: func(r row) string { return r.Name + " " + r.Kind + " " + r.State },
@@ -69,53 +70,47 @@ func roomTable() table[directory.Row] {
 	}
 }
 
-// tile is one figure with its name.
-type tile struct {
-	name, value, more string
-	style             style
-}
-
 // tiles returns the figures of the overview; the last two are drawn on wide screens only.
-func (m *model) tiles() []tile {
+func (m *model) tiles() []tui.Tile {
 	o, t := m.overview, &m.traffic
 	minute := &o.Windows[1]
 	used := float64(minute.Tick.P99) / float64(o.Budget)
-	headroom, reduced := good, good
+	headroom, reduced := tui.Good, tui.Good
 	switch {
 	case used > 1:
-		headroom = bad
+		headroom = tui.Bad
 	case used > 0.5:
-		headroom = warm
+		headroom = tui.Warm
 	}
 	if o.Overload != overload.Normal.String() {
-		reduced = bad
+		reduced = tui.Bad
 	}
-	of := plural(o.Rooms, "room")
+	of := tui.Plural(o.Rooms, "room")
 	if o.Rooms <= 1 {
-		of = "of " + rate(1/o.Budget.Seconds()) + " Hz"
+		of = "of " + tui.Rate(1/o.Budget.Seconds()) + " Hz"
 	}
 	each := func(x float64) string {
 		if t.clients == 0 {
 			return ""
 		}
-		return size(x/t.clients) + "/s a client"
+		return tui.Size(x/t.clients) + "/s a client"
 	}
-	return []tile{
-		{"rate", rate(o.Rate) + " Hz", of, accent},
-		{"tick p99", ms(minute.Tick.P99) + " ms", "of " + ms(o.Budget) + " ms", headroom},
-		{"lateness p99", ms(minute.Lateness.P99) + " ms", "max " + ms(minute.Lateness.Max) + " ms", accent},
-		{"headroom", percent(max(0, 1-used)), count(minute.Overruns) + " of " + count(minute.Ticks) + " over", headroom},
-		{"clients", count(t.clients), count(t.lost) + " lost", accent},
-		{"overload", o.Overload, cmp.Or(o.Ready, o.Note), reduced},
-		{"sent", size(t.sent) + "/s", each(t.sent), accent},
-		{"heap", size(float64(o.Memory.Heap)), size(float64(o.Memory.Total)) + " mapped", accent},
-		{"received", size(t.received) + "/s", each(t.received), accent},
-		{"collector", m.collect, count(o.Memory.Cycles) + " cycles", accent},
+	return []tui.Tile{
+		tui.Figure("rate", tui.Rate(o.Rate)+" Hz", of, tui.Accent),
+		tui.Figure("tick p99", tui.Millis(minute.Tick.P99)+" ms", "of "+tui.Millis(o.Budget)+" ms", headroom),
+		tui.Figure("lateness p99", tui.Millis(minute.Lateness.P99)+" ms", "max "+tui.Millis(minute.Lateness.Max)+" ms", tui.Accent),
+		tui.Figure("headroom", tui.Percent(max(0, 1-used)), tui.Count(minute.Overruns)+" of "+tui.Count(minute.Ticks)+" over", headroom),
+		tui.Figure("clients", tui.Count(t.clients), tui.Count(t.lost)+" lost", tui.Accent),
+		tui.Figure("overload", o.Overload, cmp.Or(o.Ready, o.Note), reduced),
+		tui.Figure("sent", tui.Size(t.sent)+"/s", each(t.sent), tui.Accent),
+		tui.Figure("heap", tui.Size(float64(o.Memory.Heap)), tui.Size(float64(o.Memory.Total))+" mapped", tui.Accent),
+		tui.Figure("received", tui.Size(t.received)+"/s", each(t.received), tui.Accent),
+		tui.Figure("collector", m.collect, tui.Count(o.Memory.Cycles)+" cycles", tui.Accent),
 	}
 }
 
 // drawTiles draws the tiles in rows.
-func (m *model) drawTiles(width int) (lines []line) {
+func (m *model) drawTiles(width int) (lines []tui.Line) {
 	all, perRow := m.tiles(), 5
 	switch {
 	case width < 100:
@@ -123,47 +118,30 @@ func (m *model) drawTiles(width int) (lines []line) {
 	case width >= 200:
 		perRow = 10
 	}
-	wide := (width - 1) / perRow
-	for from := 0; from < len(all); from += perRow {
-		row := make([]line, 3)
-		for i := range row {
-			row[i] = text(plain, " ")
-		}
-		for _, t := range all[from:min(from+perRow, len(all))] {
-			value := t.value
-			if t.style == bad {
-				value += " !"
-			}
-			row[0] = row[0].and(t.style, "▌").and(soft, left(t.name, wide-1))
-			row[1] = row[1].and(t.style, "▌").and(strong, left(value, wide-1))
-			row[2] = row[2].and(t.style, "▌").and(soft, left(t.more, wide-2)+" ")
-		}
-		lines = append(append(lines, row...), line{})
-	}
-	return lines
+	return append(tui.Tiles(all, (width-1)/perRow, perRow), tui.Line{})
 }
 
 // drawWindows draws the table of the last minutes.
-func (m *model) drawWindows() []line {
-	row := func(s style, name string, cells ...string) line {
-		l := text(s, " "+left(name, 6))
+func (m *model) drawWindows() []tui.Line {
+	row := func(s tui.Style, name string, cells ...string) tui.Line {
+		l := tui.Text(s, " "+tui.Left(name, 6))
 		for i, width := range []int{7, 9, 6, 6, 6, 9, 6, 6, 6, 6, 6} {
 			if i < len(cells) {
-				l = l.and(s, right(cells[i], width))
+				l = l.And(s, tui.Right(cells[i], width))
 			}
 		}
 		return l
 	}
-	lines := []line{row(soft, "last", "ticks", "tick p50", "p95", "p99", "max", "late p50", "p95", "p99", "max", "over", "drop")}
+	lines := []tui.Line{row(tui.Soft, "last", "ticks", "tick p50", "p95", "p99", "max", "late p50", "p95", "p99", "max", "over", "drop")}
 	for i, w := range m.overview.Windows[:3] {
-		l := row(plain, []string{"10 s", "minute", "5 min"}[i], count(w.Ticks), ms(w.Tick.P50), ms(w.Tick.P95), ms(w.Tick.P99), ms(w.Tick.Max),
-			ms(w.Lateness.P50), ms(w.Lateness.P95), ms(w.Lateness.P99), ms(w.Lateness.Max))
+		l := row(tui.Plain, []string{"10 s", "minute", "5 min"}[i], tui.Count(w.Ticks), tui.Millis(w.Tick.P50), tui.Millis(w.Tick.P95), tui.Millis(w.Tick.P99), tui.Millis(w.Tick.Max),
+			tui.Millis(w.Lateness.P50), tui.Millis(w.Lateness.P95), tui.Millis(w.Lateness.P99), tui.Millis(w.Lateness.Max))
 		for _, n := range []uint64{w.Overruns, w.Dropped} {
-			s := plain
+			s := tui.Plain
 			if n > 0 {
-				s = bad
+				s = tui.Bad
 			}
-			l = l.and(s, right(count(n), 6))
+			l = l.And(s, tui.Right(tui.Count(n), 6))
 		}
 		lines = append(lines, l)
 	}
@@ -171,16 +149,16 @@ func (m *model) drawWindows() []line {
 }
 
 // drawTrends draws the charts of the last minutes, each with the given number of rows.
-func (m *model) drawTrends(width, rows int) []line {
+func (m *model) drawTrends(width, rows int) []tui.Line {
 	t, o := &m.trends, m.overview
 	return slices.Concat(
-		chart("tick p99", ms(o.Windows[0].Tick.P99)+" ms", accent, t.tick, width, rows),
-		chart("lateness p99", ms(o.Windows[0].Lateness.P99)+" ms", warm, t.late, width, rows),
-		chart("clients", count(m.traffic.clients), good, t.clients, width, rows),
-		chart("sent", size(m.traffic.sent)+"/s", accent, t.sent, width, rows))
+		tui.Chart("tick p99", tui.Millis(o.Windows[0].Tick.P99)+" ms", tui.Accent, t.tick, width, rows),
+		tui.Chart("lateness p99", tui.Millis(o.Windows[0].Lateness.P99)+" ms", tui.Warm, t.late, width, rows),
+		tui.Chart("clients", tui.Count(m.traffic.clients), tui.Good, t.clients, width, rows),
+		tui.Chart("sent", tui.Size(m.traffic.sent)+"/s", tui.Accent, t.sent, width, rows))
 }
 
-func (m *model) drawOverview(width, height int) []line {
+func (m *model) drawOverview(width, height int) []tui.Line {
 	o := m.overview
 	state := "clients may come"
 	switch {
@@ -191,16 +169,16 @@ func (m *model) drawOverview(width, height int) []line {
 	}
 	lines := append(m.drawTiles(width), m.drawWindows()...)
 	if o.Overload != overload.Normal.String() {
-		lines = append(lines, line{}, text(bad, " "+left(cmp.Or(o.Ladder.Room, "(default)")+": "+o.Ladder.Text, width-2)))
+		lines = append(lines, tui.Line{}, tui.Text(tui.Bad, " "+tui.Left(cmp.Or(o.Ladder.Room, "(default)")+": "+o.Ladder.Text, width-2)))
 	}
 	// The table of rooms takes at most half of the remaining lines; the four charts share the
 	// others.
 	rest := height - len(lines)
 	if rows := min((rest-4-min(len(m.allRooms), rest/2))/4, 4); rows > 0 {
-		lines = append(append(lines, line{}), m.drawTrends(width, rows)...)
+		lines = append(append(lines, tui.Line{}), m.drawTrends(width, rows)...)
 	}
-	facts := fmt.Sprintf(" %s · up for %s · %s · %s · %s · netloop %s", o.Game, age(time.Duration(o.Uptime*1e9)), state, plural(o.Rooms, "room"), plural(o.Memory.Goroutines, "goroutine"), o.Version)
-	lines = append(lines, line{}, text(soft, facts))
+	facts := fmt.Sprintf(" %s · up for %s · %s · %s · %s · netloop %s", o.Game, tui.Age(time.Duration(o.Uptime*1e9)), state, tui.Plural(o.Rooms, "room"), tui.Plural(o.Memory.Goroutines, "goroutine"), o.Version)
+	lines = append(lines, tui.Line{}, tui.Text(tui.Soft, facts))
 	return append(lines, m.rooms.draw(m.allRooms, width-1, height-len(lines))...)
 }
 
@@ -209,7 +187,7 @@ func (m *model) summary() string {
 	o := m.overview
 	w := &o.Windows[0]
 	s := fmt.Sprintf("%s %s Hz, tick p99 %s of %s ms, lateness p99 %s ms, %s, overload %s, heap %s", o.Time.UTC().Format(time.RFC3339),
-		rate(o.Rate), ms(w.Tick.P99), ms(o.Budget), ms(w.Lateness.P99), plural(int(m.traffic.clients), "client"), o.Overload, size(float64(o.Memory.Heap)))
+		tui.Rate(o.Rate), tui.Millis(w.Tick.P99), tui.Millis(o.Budget), tui.Millis(w.Lateness.P99), tui.Plural(int(m.traffic.clients), "client"), o.Overload, tui.Size(float64(o.Memory.Heap)))
 	if o.Ready != "" {
 		s += ", refuses clients: " + o.Ready
 	}

@@ -2,9 +2,10 @@ package term
 
 import (
 	"fmt"
-	"strings"
 
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/netloop/netloop/internal/tui"
 )
 
 // The smallest screen size that is drawn.
@@ -27,10 +28,10 @@ func (m *model) screen() string {
 		return fmt.Sprintf("This window is %d × %d.\nThe inspector needs %d × %d.", m.width, m.height, leastWidth, leastHeight)
 	}
 	rows := m.height - 4 // Without the head, the foot and their rules.
-	var body []line
+	var body []tui.Line
 	switch {
 	case m.overview == nil:
-		body = []line{{}, text(soft, "   "+m.link.text)}
+		body = []tui.Line{{}, tui.Text(tui.Soft, "   "+m.link.text)}
 	case m.view == ticksView:
 		body = m.drawTicks(m.width, rows)
 	case m.view == clientsView:
@@ -38,79 +39,69 @@ func (m *model) screen() string {
 	default:
 		body = m.drawOverview(m.width, rows)
 	}
-	for len(body) < rows {
-		body = append(body, line{})
-	}
-	rule := text(soft, strings.Repeat("─", m.width))
-	all := append([]line{m.head(), rule}, body[:rows]...)
-	all = append(all, rule, m.foot())
-	texts := make([]string, len(all))
-	for i := range all {
-		texts[i] = all[i].render(m.width)
-	}
-	return strings.Join(texts, "\n")
+	return tui.Screen(m.head(), body, m.foot(), m.width, m.height)
 }
 
 // head draws the views' names, the room, and the pulse of the server.
-func (m *model) head() line {
-	l := line{}
+func (m *model) head() tui.Line {
+	l := tui.Line{}
 	for v, name := range viewNames {
-		s := soft
+		s := tui.Soft
 		if view(v) == m.view {
-			s = chosen
+			s = tui.Chosen
 		}
-		l = l.and(s, fmt.Sprintf(" %d %s ", v+1, name))
+		l = l.And(s, fmt.Sprintf(" %d %s ", v+1, name))
 	}
 	if m.view != overviewView && (m.room != "" || len(m.allRooms) > 1) {
-		l = l.and(strong, " "+m.roomName())
+		l = l.And(tui.Strong, " "+m.roomName())
 	}
-	return apart(l, m.pulse().and(plain, " "), m.width)
+	return tui.Apart(l, m.pulse().And(tui.Plain, " "), m.width)
 }
 
 // pulse draws the rate, the percentile, and the state of the stream.
-func (m *model) pulse() line {
-	l := line{}
+func (m *model) pulse() tui.Line {
+	l := tui.Line{}
 	if o := m.overview; o != nil && m.link.up {
-		w, s := &o.Windows[0], good
+		w, s := &o.Windows[0], tui.Good
 		switch {
 		case w.Tick.P99 > o.Budget:
-			s = bad
+			s = tui.Bad
 		case w.Tick.P99 > o.Budget/2:
-			s = warm
+			s = tui.Warm
 		}
-		l = l.and(s, fmt.Sprintf("%s Hz · p99 %s of %s ms", rate(o.Rate), ms(w.Tick.P99), ms(o.Budget))).and(plain, "  ")
+		l = l.And(s, fmt.Sprintf("%s Hz · p99 %s of %s ms", tui.Rate(o.Rate), tui.Millis(w.Tick.P99), tui.Millis(o.Budget))).And(tui.Plain, "  ")
 	}
 	switch {
 	case m.held[m.view]:
-		return l.and(warm, "paused")
+		return l.And(tui.Warm, "paused")
 	case m.link.up:
-		if l = l.and(good, "●"); m.width < 100 {
+		if l = l.And(tui.Good, "●"); m.width < 100 {
 			return l
 		}
-		return l.and(soft, " live")
+		return l.And(tui.Soft, " live")
 	}
-	return l.and(bad, "○ offline")
+	return l.And(tui.Bad, "○ offline")
 }
 
 // foot draws a question, the typed filter, a note, or the keys of the view.
-func (m *model) foot() line {
+func (m *model) foot() tui.Line {
 	switch f := *m.filter(); {
 	case m.kick != nil:
-		return text(bad, fmt.Sprintf(" Remove client %d%s? ", m.kick.Client.Client, named(m.kick.Subject))).and(plain, "y yes · n no")
+		return tui.Text(tui.Bad, fmt.Sprintf(" Remove client %d%s? ", m.kick.Client.Client, named(m.kick.Subject))).And(tui.Plain, "y yes · n no")
 	case m.typing:
-		return text(strong, " filter: ").and(plain, f+"▏").and(soft, "   enter keeps it · esc clears it")
+		return tui.Text(tui.Strong, " filter: ").And(tui.Plain, f+"▏").And(tui.Soft, "   enter keeps it · esc clears it")
 	case !m.link.up:
-		return text(bad, " "+m.link.text)
+		return tui.Text(tui.Bad, " "+m.link.text)
 	case m.note.text != "":
-		s := good
+		s := tui.Good
 		if m.note.wrong {
-			s = bad
+			s = tui.Bad
 		}
-		return text(s, " "+m.note.text)
+		return tui.Text(s, " "+m.note.text)
 	case f != "" && !m.open:
-		return text(strong, " filter: "+f).and(soft, "   esc clears it · "+m.keys())
+		return tui.Text(tui.Strong, " filter: "+f).And(tui.Soft, "   esc clears it · "+m.keys())
 	}
-	return text(soft, " "+m.keys())
+	return tui.Text(tui.Soft, " "+m.keys())
 }
 
 func named(subject string) string {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/netloop/netloop/internal/tui"
 )
 
 // column is one column of a table.
@@ -108,7 +110,7 @@ func (t *table[T]) visible(width int) (shown []int) {
 
 // draw returns the head of the table and as many rows as fit the height, including the selected
 // row.
-func (t *table[T]) draw(all []T, width, height int) []line {
+func (t *table[T]) draw(all []T, width, height int) []tui.Line {
 	shown := t.visible(width)
 	rest := width
 	for _, i := range shown {
@@ -121,10 +123,10 @@ func (t *table[T]) draw(all []T, width, height int) []line {
 			widths[i], rest = widths[i]+max(rest, 0), 0
 		}
 	}
-	lines := []line{t.head(shown, widths)}
+	lines := []tui.Line{t.head(shown, widths)}
 	rows := t.rows(all)
 	if len(rows) == 0 {
-		return append(lines, text(soft, "  "+t.empty))
+		return append(lines, tui.Text(tui.Soft, "  "+t.empty))
 	}
 	height = max(height-1, 1)
 	first := max(0, min(t.index(rows)-height/2, len(rows)-height))
@@ -134,44 +136,44 @@ func (t *table[T]) draw(all []T, width, height int) []line {
 	return lines
 }
 
-func (t *table[T]) head(shown, widths []int) line {
-	head := line{}
+func (t *table[T]) head(shown, widths []int) tui.Line {
+	head := tui.Line{}
 	for _, i := range shown {
-		title, s := t.columns[i].title, soft
+		title, s := t.columns[i].title, tui.Soft
 		if i == t.sort {
-			s = strong
+			s = tui.Strong
 			if title += "↑"; t.down {
 				title = t.columns[i].title + "↓"
 			}
 		}
-		head = head.and(s, " "+t.align(i, title, widths))
+		head = head.And(s, " "+t.align(i, title, widths))
 	}
 	return head
 }
 
-func (t *table[T]) row(row T, shown, widths []int) line {
+func (t *table[T]) row(row T, shown, widths []int) tui.Line {
 	picked := t.key(row) == t.chosen
-	l := line{}
+	l := tui.Line{}
 	for n, i := range shown {
 		c := &t.columns[i]
-		gap, s := " ", plain
+		gap, s := " ", tui.Plain
 		if c.warn != nil && c.warn(row) {
-			s = bad
+			s = tui.Bad
 		}
 		if picked {
-			s = chosen
+			s = tui.Chosen
 			if n == 0 {
 				gap = "▸"
 			}
 		}
-		l = l.and(s, gap+t.align(i, c.show(row), widths))
+		l = l.And(s, gap+t.align(i, c.show(row), widths))
 	}
 	return l
 }
 
 func (t *table[T]) align(i int, s string, widths []int) string {
 	if t.columns[i].left {
-		return left(s, widths[i])
+		return tui.Left(s, widths[i])
 	}
-	return right(s, widths[i])
+	return tui.Right(s, widths[i])
 }

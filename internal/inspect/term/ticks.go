@@ -10,53 +10,54 @@ import (
 
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/slowtick"
+	"github.com/netloop/netloop/internal/tui"
 )
 
 // causes lists the causes of slow and late ticks, with the letter and the color that mark them.
 var causes = []struct {
 	cause  slowtick.Cause
 	letter string
-	style  style
+	style  tui.Style
 	legend string
 }{
-	{slowtick.CauseNone, " ", good, ""},
-	{slowtick.CauseSystem, "S", causeSystem, "one system"},
-	{slowtick.CauseStage, "M", causeStage, "many systems"},
-	{slowtick.CauseGC, "G", causeGC, "collector"},
-	{slowtick.CauseBehind, "B", causeBehind, "tick before"},
-	{slowtick.CauseHost, "H", causeHost, "host"},
+	{slowtick.CauseNone, " ", tui.Good, ""},
+	{slowtick.CauseSystem, "S", tui.Warm, "one system"},
+	{slowtick.CauseStage, "M", tui.BrightYellow, "many systems"},
+	{slowtick.CauseGC, "G", tui.Magenta, "collector"},
+	{slowtick.CauseBehind, "B", tui.Cyan, "tick before"},
+	{slowtick.CauseHost, "H", tui.Red, "host"},
 }
 
 // markOf returns the letter and the color of a cause.
-func markOf(c slowtick.Cause) (string, style) {
+func markOf(c slowtick.Cause) (string, tui.Style) {
 	for _, k := range causes {
 		if k.cause == c {
 			return k.letter, k.style
 		}
 	}
-	return "?", bad
+	return "?", tui.Bad
 }
 
 // verdict returns the reason why a tick was slow, in a line.
 func verdict(t *slowtick.Record, budget time.Duration) string {
-	size := "took " + span3(t.Duration) + ", on time"
+	size := "took " + tui.Span3(t.Duration) + ", on time"
 	switch {
 	case t.Duration > budget:
-		size = "took " + span3(t.Duration) + " of " + span3(budget)
+		size = "took " + tui.Span3(t.Duration) + " of " + tui.Span3(budget)
 	case t.Cause != slowtick.CauseNone:
-		size = "began " + span3(t.Lateness) + " late"
+		size = "began " + tui.Span3(t.Lateness) + " late"
 	}
 	sender := ""
 	if t.Sender.Client != 0 && t.Sender.Cost >= t.Duration/4 {
-		sender = fmt.Sprintf(", above all for %s of client %d (%s)", t.Sender.Method, t.Sender.Client, span3(t.Sender.Cost))
+		sender = fmt.Sprintf(", above all for %s of client %d (%s)", t.Sender.Method, t.Sender.Client, tui.Span3(t.Sender.Cost))
 	}
 	switch t.Cause {
 	case slowtick.CauseSystem:
-		return fmt.Sprintf("%s: the system %s took %s at %s%s", size, t.Blame.Name, span3(t.Blame.Cost), t.Blame.Stage, sender)
+		return fmt.Sprintf("%s: the system %s took %s at %s%s", size, t.Blame.Name, tui.Span3(t.Blame.Cost), t.Blame.Stage, sender)
 	case slowtick.CauseStage:
-		return fmt.Sprintf("%s: many systems, the longest is %s with %s%s", size, t.Blame.Name, span3(t.Blame.Cost), sender)
+		return fmt.Sprintf("%s: many systems, the longest is %s with %s%s", size, t.Blame.Name, tui.Span3(t.Blame.Cost), sender)
 	case slowtick.CauseGC:
-		return fmt.Sprintf("%s: the garbage collector used %s of CPU time", size, span3(t.GC.CPU))
+		return fmt.Sprintf("%s: the garbage collector used %s of CPU time", size, tui.Span3(t.GC.CPU))
 	case slowtick.CauseBehind:
 		return size + ", because the tick before had not ended"
 	case slowtick.CauseHost:
@@ -71,9 +72,9 @@ func slowTable() table[slowtick.Record] {
 	type row = slowtick.Record
 	return table[row]{
 		columns: []column[row]{
-			{title: "tick", width: 9, show: func(t row) string { return count(t.Tick) }, order: by(func(t row) uint64 { return t.Tick })},
-			{title: "ms", width: 6, show: func(t row) string { return ms(t.Duration) }, order: by(func(t row) time.Duration { return t.Duration })},
-			{title: "late ms", width: 8, rank: 3, show: func(t row) string { return ms(t.Lateness) }, order: by(func(t row) time.Duration { return t.Lateness })},
+			{title: "tick", width: 9, show: func(t row) string { return tui.Count(t.Tick) }, order: by(func(t row) uint64 { return t.Tick })},
+			{title: "ms", width: 6, show: func(t row) string { return tui.Millis(t.Duration) }, order: by(func(t row) time.Duration { return t.Duration })},
+			{title: "late ms", width: 8, rank: 3, show: func(t row) string { return tui.Millis(t.Lateness) }, order: by(func(t row) time.Duration { return t.Lateness })},
 			{title: "cause", width: 8, left: true, rank: 1, show: causeText, order: by(func(t row) slowtick.Cause { return t.Cause })},
 			{title: "system", width: 10, left: true, rank: 2, wide: true, show: func(t row) string { return t.Blame.Name }, order: by(func(t row) string { return t.Blame.Name })},
 			{title: "client", width: 7, rank: 4, show: senderText, order: by(func(t row) uint64 { return t.Sender.Client })},
@@ -128,37 +129,37 @@ func (m *model) stepTick(by int) {
 // gutter is the width of the strip's labels.
 const gutter = 9
 
-func (m *model) drawTicks(width, height int) []line {
+func (m *model) drawTicks(width, height int) []tui.Line {
 	t := m.shownTick()
 	if t == nil {
-		return []line{{}, text(soft, "   no tick has been recorded yet")}
+		return []tui.Line{{}, tui.Text(tui.Soft, "   no tick has been recorded yet")}
 	}
-	title := wrap(strong, "Tick "+count(t.Tick)+" "+verdict(t, m.budget), width-2)
+	title := tui.Wrap(tui.Strong, "Tick "+tui.Count(t.Tick)+" "+verdict(t, m.budget), width-2)
 	for i := range title {
-		title[i] = append(line{{" ", plain}}, title[i]...)
+		title[i] = append(tui.Text(tui.Plain, " "), title[i]...)
 	}
 	if m.open {
 		return m.drawTick(t, title, width, height)
 	}
-	lines := append(m.strip(width, min(max(height/3-2, 4), 14)), legend(), line{})
-	lines = append(append(lines, append(title, line{})[:2]...), text(soft, " "+facts(t)))
+	lines := append(m.strip(width, min(max(height/3-2, 4), 14)), legend(), tui.Line{})
+	lines = append(append(lines, append(title, tui.Line{})[:2]...), tui.Text(tui.Soft, " "+facts(t)))
 	rest := height - len(lines) - 1
 	half := max(width-64, width/2)
-	longest := append([]line{text(soft, " most of it")}, bars(t, half-2, rest-1)...)
-	lines = append(lines, line{})
-	return append(lines, beside(longest, m.slow.draw(m.slowest, width-half-1, rest), half)...)
+	longest := append([]tui.Line{tui.Text(tui.Soft, " most of it")}, bars(t, half-2, rest-1)...)
+	lines = append(lines, tui.Line{})
+	return append(lines, tui.Beside(longest, m.slow.draw(m.slowest, width-half-1, rest), half)...)
 }
 
 // drawTick draws a tick with all its stages.
-func (m *model) drawTick(t *slowtick.Record, title []line, width, height int) []line {
+func (m *model) drawTick(t *slowtick.Record, title []tui.Line, width, height int) []tui.Line {
 	lines := slices.Clone(title)
-	for _, l := range wrap(soft, facts(t), width-2) {
-		lines = append(lines, append(line{{" ", plain}}, l...))
+	for _, l := range tui.Wrap(tui.Soft, facts(t), width-2) {
+		lines = append(lines, append(tui.Text(tui.Plain, " "), l...))
 	}
 	if t.Sender.Client != 0 {
-		lines = append(lines, text(soft, fmt.Sprintf(" Client %d sent the messages that took the most time: %s, mostly %s.", t.Sender.Client, span3(t.Sender.Cost), t.Sender.Method)))
+		lines = append(lines, tui.Text(tui.Soft, fmt.Sprintf(" Client %d sent the messages that took the most time: %s, mostly %s.", t.Sender.Client, tui.Span3(t.Sender.Cost), t.Sender.Method)))
 	}
-	lines = append(lines, line{})
+	lines = append(lines, tui.Line{})
 	all := stages(t, width-2)
 	rest := height - len(lines)
 	m.scroll = min(m.scroll, max(0, len(all)-rest))
@@ -171,8 +172,8 @@ func facts(t *slowtick.Record) string {
 	for _, n := range t.Queues {
 		waiting += n
 	}
-	s := fmt.Sprintf("%s, %s, %s, %s waiting, %d running, overload level %d, %s (%s CPU, %s paused)", plural(t.Clients, "client"), plural(t.Arrivals, "arrival"),
-		plural(t.FixedSteps, "fixed step"), plural(waiting, "message"), t.Work, t.Overload, plural(int(t.GC.Cycles), "collector cycle"), span3(t.GC.CPU), span3(t.GC.Pauses))
+	s := fmt.Sprintf("%s, %s, %s, %s waiting, %d running, overload level %d, %s (%s CPU, %s paused)", tui.Plural(t.Clients, "client"), tui.Plural(t.Arrivals, "arrival"),
+		tui.Plural(t.FixedSteps, "fixed step"), tui.Plural(waiting, "message"), t.Work, t.Overload, tui.Plural(int(t.GC.Cycles), "collector cycle"), tui.Span3(t.GC.CPU), tui.Span3(t.GC.Pauses))
 	if t.Dropped > 0 {
 		s += fmt.Sprintf(", %d ticks dropped before it", t.Dropped)
 	}
@@ -193,7 +194,7 @@ func (m *model) window(width int) []slowtick.Record {
 
 // strip draws the last ticks as columns, scaled to the budget. Below each column are the tick's
 // lateness, the letter of its cause, and a mark if it is selected.
-func (m *model) strip(width, rows int) []line {
+func (m *model) strip(width, rows int) []tui.Line {
 	shown := m.window(width - gutter - 1)
 	longest := time.Duration(0)
 	for i := range shown {
@@ -201,75 +202,75 @@ func (m *model) strip(width, rows int) []line {
 	}
 	top := max(2*m.budget, min(3*m.budget, longest))
 	budgetRow := int(float64(m.budget) / float64(top) * float64(rows))
-	lines := make([]line, 0, rows+3)
+	lines := make([]tui.Line, 0, rows+3)
 	for row := rows - 1; row >= 0; row-- {
 		label := ""
 		switch row {
 		case budgetRow:
-			label = ms(m.budget) + " ms"
+			label = tui.Millis(m.budget) + " ms"
 		case rows - 1:
-			label = ms(top)
+			label = tui.Millis(top)
 		}
-		l := text(soft, right(label, gutter-1)+" ")
+		l := tui.Text(tui.Soft, tui.Right(label, gutter-1)+" ")
 		for i := range shown {
-			r := cell(float64(shown[i].Duration), float64(top), row, rows)
+			r := tui.Cell(float64(shown[i].Duration), float64(top), row, rows)
 			_, s := markOf(shown[i].Cause)
 			if r == ' ' && row == budgetRow {
-				r, s = '┈', soft
+				r, s = '┈', tui.Soft
 			}
-			l = l.and(s, string(r))
+			l = l.And(s, string(r))
 		}
 		lines = append(lines, l)
 	}
-	late, letters, mark := text(soft, right("late", gutter-1)+" "), text(soft, right("cause", gutter-1)+" "), text(plain, strings.Repeat(" ", gutter))
+	late, letters, mark := tui.Text(tui.Soft, tui.Right("late", gutter-1)+" "), tui.Text(tui.Soft, tui.Right("cause", gutter-1)+" "), tui.Text(tui.Plain, strings.Repeat(" ", gutter))
 	for i := range shown {
 		t := &shown[i]
 		letter, s := markOf(t.Cause)
-		letters = letters.and(s, letter)
+		letters = letters.And(s, letter)
 		if t.Lateness <= m.budget/4 {
-			s = soft
+			s = tui.Soft
 		}
-		late = late.and(s, string(cell(float64(t.Lateness), float64(m.budget), 0, 1)))
+		late = late.And(s, string(tui.Cell(float64(t.Lateness), float64(m.budget), 0, 1)))
 		pointer := " "
 		if m.tick != nil && t.Tick == m.tick.Tick {
 			pointer = "▲"
 		}
-		mark = mark.and(strong, pointer)
+		mark = mark.And(tui.Strong, pointer)
 	}
 	return append(lines, late, letters, mark)
 }
 
 // legend explains the letters and colors.
-func legend() line {
-	l := text(soft, " causes:")
+func legend() tui.Line {
+	l := tui.Text(tui.Soft, " causes:")
 	for _, k := range causes[1:] {
-		l = l.and(k.style, "  "+k.letter+" ").and(soft, k.legend)
+		l = l.And(k.style, "  "+k.letter+" ").And(tui.Soft, k.legend)
 	}
 	return l
 }
 
 // barRow draws the cost of one part of a tick as a bar, as a share of the whole tick.
-func barRow(t *slowtick.Record, name string, s style, cost time.Duration, names, width int) line {
+func barRow(t *slowtick.Record, name string, s tui.Style, cost time.Duration, names, width int) tui.Line {
 	most := max(width-names-11, 4)
-	l := text(plain, " "+left(name, names)+" ")
-	if s == strong {
-		l[0].style, s = strong, soft
+	l := tui.Text(tui.Plain, " "+tui.Left(name, names)+" ")
+	if s == tui.Strong {
+		l[0].Style, s = tui.Strong, tui.Soft
 	}
-	return l.and(s, left(bar(float64(cost)/float64(max(t.Duration, 1)), most), most)).and(plain, right(span3(cost), 9))
+	return l.And(s, tui.Left(tui.Bar(float64(cost)/float64(max(t.Duration, 1)), most), most)).And(tui.Plain, tui.Right(tui.Span3(cost), 9))
 }
 
 // styleOf returns the color of a system's bar. The blamed system gets the color of the tick's
 // cause.
-func styleOf(t *slowtick.Record, s *slowtick.System) style {
+func styleOf(t *slowtick.Record, s *slowtick.System) tui.Style {
 	if t.Cause == slowtick.CauseNone || s.Name != t.Blame.Name || s.Stage != t.Blame.Stage {
-		return accent
+		return tui.Accent
 	}
 	_, c := markOf(t.Cause)
 	return c
 }
 
 // bars draws the slowest systems of a tick as bars.
-func bars(t *slowtick.Record, width, rows int) (lines []line) {
+func bars(t *slowtick.Record, width, rows int) (lines []tui.Line) {
 	names := min(max(width/2, 12), 28)
 	systems := slices.Clone(t.Systems)
 	slices.SortStableFunc(systems, func(a, b slowtick.System) int { return cmp.Compare(b.Cost, a.Cost) })
@@ -280,15 +281,15 @@ func bars(t *slowtick.Record, width, rows int) (lines []line) {
 			lines = append(lines, barRow(t, systems[i].Name, styleOf(t, &systems[i]), systems[i].Cost, names, width))
 		}
 	}
-	return append(lines, barRow(t, "(no system)", soft, max(t.Duration-known, 0), names, width))
+	return append(lines, barRow(t, "(no system)", tui.Soft, max(t.Duration-known, 0), names, width))
 }
 
 // stages draws the stages of a tick with their systems, in the order of running.
-func stages(t *slowtick.Record, width int) (lines []line) {
+func stages(t *slowtick.Record, width int) (lines []tui.Line) {
 	names := min(max(width/3, 24), 40)
 	known := t.Others.Cost
 	for i, stage := range loop.Stages() {
-		lines = append(lines, barRow(t, stage.String(), strong, t.Stages[i], names, width))
+		lines = append(lines, barRow(t, stage.String(), tui.Strong, t.Stages[i], names, width))
 		for j := range t.Systems {
 			s := &t.Systems[j]
 			if s.Stage != stage.String() {
@@ -303,7 +304,7 @@ func stages(t *slowtick.Record, width int) (lines []line) {
 		}
 	}
 	if t.Others.Systems > 0 {
-		lines = append(lines, barRow(t, plural(t.Others.Systems, "further system"), soft, t.Others.Cost, names, width))
+		lines = append(lines, barRow(t, tui.Plural(t.Others.Systems, "further system"), tui.Soft, t.Others.Cost, names, width))
 	}
-	return append(lines, barRow(t, "(no system)", soft, max(t.Duration-known, 0), names, width))
+	return append(lines, barRow(t, "(no system)", tui.Soft, max(t.Duration-known, 0), names, width))
 }

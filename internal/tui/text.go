@@ -1,4 +1,4 @@
-package term
+package tui
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 
 // Numbers for people, as in page/src/format.ts.
 
-// digits formats a number with three digits.
-func digits(x float64) string {
+// Digits formats a number with three digits.
+func Digits(x float64) string {
 	places := 0
 	switch a := math.Abs(x); {
 	case a < 9.995:
@@ -21,23 +21,23 @@ func digits(x float64) string {
 	return strconv.FormatFloat(x, 'f', places, 64)
 }
 
-// span3 formats a duration with three digits.
-func span3(d time.Duration) string {
+// Span3 formats a duration with three digits.
+func Span3(d time.Duration) string {
 	switch a := d.Abs(); {
 	case a == 0:
 		return "0"
 	case a < time.Microsecond:
-		return digits(float64(d)) + " ns"
+		return Digits(float64(d)) + " ns"
 	case a < 999_500:
-		return digits(float64(d)/1e3) + " µs"
+		return Digits(float64(d)/1e3) + " µs"
 	case a < 999_500_000:
-		return digits(float64(d)/1e6) + " ms"
+		return Digits(float64(d)/1e6) + " ms"
 	}
-	return age(d)
+	return Age(d)
 }
 
-// ms formats a duration as milliseconds, for columns.
-func ms(d time.Duration) string {
+// Millis formats a duration as milliseconds, for columns.
+func Millis(d time.Duration) string {
 	places := 1
 	switch a := d.Abs(); {
 	case a < 9_995*time.Microsecond:
@@ -48,8 +48,8 @@ func ms(d time.Duration) string {
 	return strconv.FormatFloat(float64(d)/1e6, 'f', places, 64)
 }
 
-// age formats a duration of a second or more.
-func age(d time.Duration) string {
+// Age formats a duration of a second or more.
+func Age(d time.Duration) string {
 	switch s := int(d.Seconds()); {
 	case d < 10*time.Second:
 		return fmt.Sprintf("%.1f s", d.Seconds())
@@ -64,8 +64,8 @@ func age(d time.Duration) string {
 	}
 }
 
-// count formats a whole number with spaces between the thousands.
-func count[T int | uint64 | float64](n T) string {
+// Count formats a whole number with spaces between the thousands.
+func Count[T int | uint64 | float64](n T) string {
 	text := strconv.FormatFloat(float64(n), 'f', 0, 64)
 	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
 		text = text[:i] + " " + text[i:]
@@ -73,42 +73,42 @@ func count[T int | uint64 | float64](n T) string {
 	return text
 }
 
-// size formats a number of bytes.
-func size(n float64) string {
+// Size formats a number of bytes.
+func Size(n float64) string {
 	switch {
 	case n < 1000:
 		return strconv.FormatFloat(n, 'f', 0, 64) + " B"
 	case n < 999.5e3:
-		return digits(n/1e3) + " kB"
+		return Digits(n/1e3) + " kB"
 	case n < 999.5e6:
-		return digits(n/1e6) + " MB"
+		return Digits(n/1e6) + " MB"
 	}
-	return digits(n/1e9) + " GB"
+	return Digits(n/1e9) + " GB"
 }
 
-// rate formats a number per second.
-func rate(x float64) string {
+// Rate formats a number per second.
+func Rate(x float64) string {
 	switch {
 	case x == 0:
 		return "0"
 	case x < 1000:
-		return digits(x)
+		return Digits(x)
 	}
-	return count(x)
+	return Count(x)
 }
 
-// percent formats a share.
-func percent(share float64) string {
+// Percent formats a share.
+func Percent(share float64) string {
 	if share < 0.0995 {
 		return fmt.Sprintf("%.1f %%", share*100)
 	}
 	return fmt.Sprintf("%.0f %%", share*100)
 }
 
-// plural returns a number with its noun.
-func plural(n int, noun string) string {
+// Plural returns a number with its noun.
+func Plural(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
 	}
-	return count(n) + " " + noun
+	return Count(n) + " " + noun
 }

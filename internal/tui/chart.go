@@ -1,0 +1,113 @@
+package tui
+
+import (
+	"math"
+	"strings"
+)
+
+// Characters that fill eighths of a cell, from the bottom and from the left.
+var (
+	columnEighths = []rune(" ▁▂▃▄▅▆▇█")
+	barEighths    = []rune(" ▏▎▍▌▋▊▉█")
+)
+
+// Bar returns a bar that fills a share (0 to 1) of the width.
+func Bar(share float64, width int) string {
+	n := min(max(int(math.Round(share*float64(width*8))), 0), width*8)
+	if n == 0 && share > 0 {
+		n = 1
+	}
+	t := strings.Repeat("█", n/8)
+	if n%8 > 0 {
+		t += string(barEighths[n%8])
+	}
+	return t
+}
+
+// Cell returns the character of one row of a chart's column; row 0 is the lowest of rows. A value
+// above 0 is always visible.
+func Cell(value, top float64, row, rows int) rune {
+	n := 0
+	if top > 0 && value > 0 {
+		n = max(1, int(math.Round(min(value/top, 1)*float64(rows*8))))
+	}
+	return columnEighths[min(max(n-row*8, 0), 8)]
+}
+
+// Chart draws the last values of a figure as columns, after its name and its newest value. With
+// several rows the first row is empty.
+func Chart(name, value string, s Style, values []float64, width, rows int) (lines []Line) {
+	const label = 27
+	values = values[max(0, len(values)-(width-label-1)):]
+	top := 0.0
+	for _, v := range values {
+		top = max(top, v)
+	}
+	if rows > 1 {
+		rows--
+		lines = append(lines, Line{})
+	}
+	for row := rows - 1; row >= 0; row-- {
+		l := Text(Plain, strings.Repeat(" ", label))
+		if row == 0 {
+			l = Text(Soft, " "+Left(name, 13)).And(Strong, Right(value, label-16)).And(Plain, "  ")
+		}
+		var b strings.Builder
+		for _, v := range values {
+			b.WriteRune(Cell(v, top, row, rows))
+		}
+		lines = append(lines, l.And(s, b.String()))
+	}
+	return lines
+}
+
+// Tile is one figure with its name and a further text.
+type Tile struct {
+	name, value, more string
+	style             Style
+}
+
+// Figure returns a tile.
+func Figure(name, value, more string, s Style) Tile { return Tile{name, value, more, s} }
+
+// Tiles draws figures in rows of three lines, with an empty line between two rows. A bad figure has
+// a mark besides its color.
+func Tiles(all []Tile, width, perRow int) (lines []Line) {
+	for from := 0; from < len(all); from += perRow {
+		row := [3]Line{Text(Plain, " "), Text(Plain, " "), Text(Plain, " ")}
+		for _, t := range all[from:min(from+perRow, len(all))] {
+			value := t.value
+			if t.style == Bad {
+				value += " !"
+			}
+			row[0] = row[0].And(t.style, "▌").And(Soft, Left(t.name, width-1))
+			row[1] = row[1].And(t.style, "▌").And(Strong, Left(value, width-1))
+			row[2] = row[2].And(t.style, "▌").And(Soft, Left(t.more, width-2)+" ")
+		}
+		if from > 0 {
+			lines = append(lines, Line{})
+		}
+		lines = append(lines, row[:]...)
+	}
+	return lines
+}
+
+// Screen draws a head, a body that is cut or filled with empty lines, and a foot, with rules
+// between them.
+func Screen(head Line, body []Line, foot Line, width, height int) string {
+	rule := Text(Soft, strings.Repeat("─", width))
+	lines := []Line{head, rule}
+	for i := range height - 4 {
+		if i < len(body) {
+			lines = append(lines, body[i])
+		} else {
+			lines = append(lines, Line{})
+		}
+	}
+	lines = append(lines, rule, foot)
+	texts := make([]string, len(lines))
+	for i := range lines {
+		texts[i] = lines[i].Render(width)
+	}
+	return strings.Join(texts, "\n")
+}

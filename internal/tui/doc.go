@@ -1,0 +1,11 @@
+// Package tui draws the views of terminals: the inspector's and that of a load test.
+//
+// The flow:
+//
+//	text.go    numbers for people
+//	line.go    lines of spans with styles; each text is escaped before the terminal gets it
+//	chart.go   bars, charts of block characters, tiles with figures, and the frame of a screen
+//
+// It has no state, reads no clock, and knows no terminal: charm.land/bubbletea/v2 reads the keys
+// and writes the changed lines in both views.
+package tui
