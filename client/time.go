@@ -212,8 +212,8 @@ const (
 	queueDelay = 100 * time.Millisecond
 	// halveAfter is the duration of such round trips after which a client flushes half as often.
 	halveAfter = 2 * time.Second
-	// halvedFor is the time for which it does. If within checkAfter after that a round trip is
-	// still as long, the path itself has become longer, and minRTT is set again.
+	// halvedFor is the duration of the halved rate. If a round trip within checkAfter after that
+	// is still as long, the path itself has become longer, and minRTT is set again.
 	halvedFor  = 10 * time.Second
 	checkAfter = time.Second
 )
