@@ -1,5 +1,5 @@
-// Package endpoint describes the ends of a connection: the site that limits of a client are charged
-// to, and the URL path of the server.
+// Package endpoint has the site of an address, to which the limits of a client are charged, and
+// the URL path of the server.
 package endpoint
 
 import (
