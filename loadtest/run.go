@@ -325,7 +325,7 @@ func (r *run) hangUp() {
 	closing.Wait()
 }
 
-// unreachable returns the error of a run whose first client could not connect.
+// unreachable returns the error of a run if its first client could not connect.
 func (r *run) unreachable(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return errors.New("interrupted before the first client was connected")

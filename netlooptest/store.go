@@ -8,8 +8,8 @@ import (
 	"github.com/netloop/netloop/persist"
 )
 
-// Store is a [persist.Store] in memory whose faults a test controls. The zero Store is empty and
-// works. Any goroutine may use it.
+// Store is a [persist.Store] in memory with faults that a test controls. The zero Store is empty
+// and works. Any goroutine may use it.
 type Store struct {
 	mu    sync.Mutex
 	rows  map[string]storedRow

@@ -20,8 +20,8 @@ type Store interface {
 	Delete(ctx context.Context, key string, incarnation uint64) error
 }
 
-// ErrSuperseded is the error of a store for a room whose key a newer room has loaded. It is not
-// tried again: the room closes.
+// ErrSuperseded is the error of a store for a room after a newer room has loaded the same key. It
+// is not tried again: the room closes.
 var ErrSuperseded = errors.New("a newer room has loaded the record")
 
 // Keeper is a store that the rooms of a server share.

@@ -163,7 +163,7 @@ func admit(_ context.Context, j *netloop.Join) error {
 	return nil
 }
 
-// said turns an error of the rules into a refusal, whose text the player reads. It returns other
+// said turns an error of the rules into a refusal with a text for the player. It returns other
 // errors unchanged.
 func said(err error) error {
 	for _, rule := range []error{errNotYours, errNotHeld, errNoFit, errNoSuit} {

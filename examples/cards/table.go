@@ -136,7 +136,7 @@ func (tb *table) deal(t *netloop.Tick) {
 	tb.changed(t)
 }
 
-// again ends a match, once its result is stored. The players who are still here play again.
+// again ends a match, once its result is stored. The players in the room play again.
 func (tb *table) again(t *netloop.Tick) {
 	if !tb.saver.Stored() {
 		tb.begin(t)

@@ -110,7 +110,7 @@ func (tb *table) late(t *netloop.Tick) {
 	tb.begin(t)
 }
 
-// again ends the match. The players who are still here wait for the next one.
+// again ends the match. The players in the room wait for the next one.
 func (tb *table) again(t *netloop.Tick) {
 	tb.match = nil
 	tb.begin(t)

@@ -55,7 +55,7 @@ type Eye struct {
 	Object string   `json:"object"` // empty without
 }
 
-// Costs is the answer of /api/costs: the objects whose records took the most bytes.
+// Costs is the answer of /api/costs: the objects with the most bytes of records.
 type Costs struct {
 	Tick    uint64  `json:"tick"`
 	Seconds float64 `json:"seconds"` // for which records were counted: at most the last minute

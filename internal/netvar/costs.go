@@ -44,7 +44,7 @@ type ObjectCost struct {
 	Fulls   uint64 // full records, since counting began
 }
 
-// Costliest returns the n living objects whose records took the most bytes of the last minute, the
+// Costliest returns the n living objects with the most bytes of records in the last minute, the
 // costliest first, the bytes of all living objects, and the number of ticks in which they were
 // counted. The first call begins to count, and counting ends ten seconds after the last call.
 // second is the number of ticks in a second.

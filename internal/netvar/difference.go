@@ -90,8 +90,8 @@ func appendFieldDigests(dst []byte, class int, digests []byte) []byte {
 // maxNamed bounds the fields that NameDifference names.
 const maxNamed = 8
 
-// NameDifference names the object and the fields whose values differ from those of another world,
-// by its digests of the same tick. It returns "" if they do not tell.
+// NameDifference names the object and the fields with values that differ from those of another
+// world, by its digests of the same tick. It returns "" if they do not tell.
 func (w *World) NameDifference(digests []byte) string {
 	r := wire.NewReader(digests)
 	sums := r.Bytes(sumsSize)

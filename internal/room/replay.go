@@ -43,8 +43,8 @@ type Unrecorded struct {
 // Error implements error.
 func (e *Unrecorded) Error() string { return fmt.Sprintf("tick %d: %s", e.Tick, e.What[0]) }
 
-// NewReplay returns a replay, in room r, of the recording in, whose head has been read. r has run
-// no tick, and its clock is c.
+// NewReplay returns a replay, in room r, of the recording in. The head of in has been read. r has
+// run no tick, and its clock is c.
 func NewReplay(r *Room, in *recording.Reader, c *clock.Virtual) *Replay {
 	return &Replay{room: r, in: in, clock: c, feed: newReplayer(r)}
 }

@@ -57,7 +57,7 @@ type Facts struct {
 	// of running pieces of work that were given to Go.
 	Queues [loop.NumStages]int `json:"queues"`
 	Work   int                 `json:"work"`
-	// Sender is the client whose messages took the most time; it is zero without messages.
+	// Sender is the client with the most time of its messages; it is zero without messages.
 	Sender Sender `json:"sender"`
 }
 

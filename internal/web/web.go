@@ -54,7 +54,7 @@ type Config struct {
 	// Scheme and Host are the scheme and host of the pages' public URL, if the pages are behind a
 	// proxy. If they are empty, those of the request are used.
 	Scheme, Host string
-	// Proxies are the proxies whose header about their clients' addresses is trusted.
+	// Proxies are the trusted proxies: their headers contain the addresses of their clients.
 	Proxies Proxies
 	// Facts returns the data that a page needs to connect to the game.
 	Facts func() Facts

@@ -92,7 +92,7 @@ export function netGraph(client: Client<any>, options: NetGraphOptions = {}): Ne
       g.fillRect(x(at), bottom - h, 1.5, h);
     });
     g.globalAlpha = 0.75;
-    // A room that sleeps sends no state, whose age then grows.
+    // A room that sleeps sends no state, so the age of the state grows.
     const scale = Math.min(2000, Math.ceil((highest((row) => Math.max(row[0]!, row[1]!, row[2]!)) + 1) / 50) * 50);
     g.textAlign = "right";
     g.fillText(`${scale} ms`, width - margin, top + 8);

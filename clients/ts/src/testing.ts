@@ -89,7 +89,7 @@ function compare(type: Message, got: unknown, want: unknown): string {
 const at = (v: any, path: string): unknown => path.split(".").reduce((o, key) => o?.[key], v);
 const show = (v: unknown): string => (typeof v === "bigint" ? `${v}n` : typeof v === "object" ? JSON.stringify(v instanceof Map || v instanceof Set ? [...v] : v) : String(v));
 
-/** A state or an input of its JSON, whose leaves are in the order of the type. */
+/** A state or an input, from JSON with its leaves in the order of the type. */
 function read(type: Type, json: object): unknown {
   const leaves = Object.values(json).values();
   const v = valueOf(type, () => leaves.next().value);

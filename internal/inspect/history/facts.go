@@ -51,8 +51,8 @@ type count struct {
 }
 
 const (
-	// bucket is the number of ticks whose arrivals are counted together in memory, by client and
-	// method.
+	// bucket is the number of ticks that share counts of arrivals, by client and method, in
+	// memory.
 	bucket = 64
 	// maxCounts bounds the clients and methods of a bucket; further ones are counted by tick
 	// alone. It is twice the clients of a large room.

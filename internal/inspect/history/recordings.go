@@ -23,7 +23,7 @@ const (
 
 // RecordingsConfig configures Recordings.
 type RecordingsConfig struct {
-	// Dir is the folder whose files can be opened by name; empty: none.
+	// Dir is the folder of the files that can be opened by name; empty: none.
 	Dir string
 	// Temp is the folder of temporary files; empty is the system's.
 	Temp string

@@ -53,7 +53,7 @@ type ask struct {
 	to    *net.UDPAddr
 }
 
-// Open returns a channel to the peer's address, for a connection whose handshake is complete. The
+// Open returns a channel to the peer's address, for a connection with a complete handshake. The
 // client's end probes the path after Start, the server's end after the first record has arrived. A
 // client's end calls nudge, which must not be nil there, to send a packet of QUIC when the client
 // has a new address or the server does not answer; nudge must not wait. Open returns nil if the

@@ -42,7 +42,7 @@ const (
 	fromServer
 )
 
-// newKeyring returns the keyring of a TLS 1.3 connection whose handshake is complete. The SRTP
+// newKeyring returns the keyring of a TLS 1.3 connection with a complete handshake. The SRTP
 // profile is as strong as the connection's cipher suite.
 func newKeyring(suite uint16, export exporter) *keyring {
 	if suite == tls.TLS_AES_128_GCM_SHA256 {

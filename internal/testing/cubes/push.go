@@ -28,8 +28,8 @@ const (
 	driveTorque = 0.04 // the same for the spin of a wheel of that speed
 )
 
-// The seed whose field is nearest to the reference capture in all figures, and the length of that
-// capture.
+// The seed of the field that is nearest to the reference capture in all figures, and the length of
+// that capture.
 const (
 	DefaultSeed   = 2
 	DefaultFrames = 2838

@@ -172,7 +172,7 @@ export class DeltaReader {
     to.n[l.at] = this.readAround(l, BigInt(at), u);
   }
 
-  /** Reads an Int whose places are so large that a number cannot hold their sums exactly. */
+  /** Reads an Int with places so large that a number cannot hold their sums exactly. */
   private readFar(l: Leaf, base: number, older: number | undefined, oldest: number | undefined): number {
     const wide = (v: number | undefined) => (v === undefined ? v : BigInt(v));
     const at = this.expected.wholeWide(BigInt(base), wide(older), wide(oldest));
