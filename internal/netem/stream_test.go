@@ -166,3 +166,29 @@ func TestAStreamWithoutStats(t *testing.T) {
 		_ = client.Close()
 	})
 }
+
+// lingering is a connection whose Read ends a second after its Close.
+type lingering struct {
+	net.Conn
+	ended bool
+}
+
+func (l *lingering) Read(b []byte) (int, error) {
+	n, err := l.Conn.Read(b)
+	time.Sleep(time.Second)
+	l.ended = true
+	return n, err
+}
+
+// Close returns only after the goroutines of the stream have ended.
+func TestCloseWaitsForItsGoroutines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, server := net.Pipe()
+		l := &lingering{Conn: server}
+		s := NewStream(l, Config{}, 1)
+		if err := s.Close(); err != nil || !l.ended {
+			t.Errorf("the goroutine has ended: %v, %v", l.ended, err)
+		}
+		_ = client.Close()
+	})
+}
