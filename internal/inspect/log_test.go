@@ -16,6 +16,9 @@ func TestALineIsKeptAndPassedOn(t *testing.T) {
 	log.Debug("below the level")
 	slog.New(l.Tee(slog.DiscardHandler)).Info("kept all the same")
 	log.With("room", "lobby").WithGroup("by").With("client", 3).Warn("late", "ticks", 7, slog.Group("at", "x", 1))
+	if h := l.Tee(slog.DiscardHandler); h.WithGroup("") != h {
+		t.Error("a group without a name is a group")
+	}
 	log.WithGroup("").Info(strings.Repeat("x", 2*maxLogText), "", "no key", slog.Group("", "y", 2))
 	lines := l.After(0)
 	if len(lines) != 3 || lines[0].Text != "kept all the same" {

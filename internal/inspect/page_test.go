@@ -14,7 +14,7 @@ import (
 // found.
 func TestThePageIsServed(t *testing.T) {
 	page := Page()
-	for file, want := range map[string]int{"": http.StatusOK, "inspect.js": http.StatusOK, "other.js": http.StatusNotFound} {
+	for file, want := range map[string]int{"": http.StatusOK, "inspect.js": http.StatusOK, "netloop.js": http.StatusOK, "other.js": http.StatusNotFound} {
 		r, w := httptest.NewRequest(http.MethodGet, "/inspect/"+file, nil), httptest.NewRecorder()
 		r.SetPathValue("file", file)
 		page.ServeHTTP(w, r)

@@ -100,6 +100,21 @@ func TestCostsAddUp(t *testing.T) {
 	})
 }
 
+// The end of each tick is known when the next one is late.
+func TestATickIsLateBehindALongOne(t *testing.T) {
+	l := newLog(period, noGC)
+	for n := range uint64(2) {
+		rec := tick(n+1, time.Millisecond)
+		if rec.Deadline = rec.Start - period/2; n == 0 {
+			rec.Duration = period
+		}
+		l.Observe(rec, &Facts{})
+	}
+	if r := l.Last().Ticks[1]; r.Cause != CauseBehind {
+		t.Errorf("the cause is %q", r.Cause)
+	}
+}
+
 // A system is named from a sixty-fourth of the tick on.
 func TestSmallSystemsAreAddedUp(t *testing.T) {
 	for systems, named := range map[int]int{64: 64, 65: 0} {

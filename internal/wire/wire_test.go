@@ -180,6 +180,9 @@ func TestBytesAreReadToTheEnd(t *testing.T) {
 			t.Errorf("%d bytes are %q, %v", n, got, r.Err())
 		}
 	}
+	if got := r.Since(1); string(got) != "\x02\x03" || cap(got) != 2 {
+		t.Errorf("since the second one %q was read", got)
+	}
 	if r.Bytes(1) != nil || !errors.Is(r.Err(), ErrShort) {
 		t.Errorf("a byte after the end: %v", r.Err())
 	}

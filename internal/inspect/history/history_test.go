@@ -260,19 +260,21 @@ func TestFindIsAWalkOverAllStates(t *testing.T) {
 			t.Errorf("%s:\ngot  %v\nwant %v", q, got, want)
 		}
 	}
-	var want []string
 	id := states[100][0].ID
-	for i := 1; i < len(states); i++ {
-		for _, o := range states[i] {
-			for _, p := range states[i-1] {
-				if o.ID == id && p.ID == id && number(o.Values, x) != number(p.Values, x) {
-					want = append(want, fmt.Sprintf("%d %s", i+1, id))
+	for name, field := range map[string]int{"X": x, "Turn": turn} {
+		var want []string
+		for i := 1; i < len(states); i++ {
+			for _, o := range states[i] {
+				for _, p := range states[i-1] {
+					if o.ID == id && p.ID == id && number(o.Values, field) != number(p.Values, field) {
+						want = append(want, fmt.Sprintf("%d %s", i+1, id))
+					}
 				}
 			}
 		}
-	}
-	if got := findAll(t, r, "ship["+id+"].X changed"); fmt.Sprint(got) != fmt.Sprint(want) || len(want) == 0 {
-		t.Errorf("changes:\ngot  %v\nwant %v", got, want)
+		if got := findAll(t, r, "ship["+id+"]."+name+" changed"); fmt.Sprint(got) != fmt.Sprint(want) || len(want) == 0 {
+			t.Errorf("changes of %s:\ngot  %v\nwant %v", name, got, want)
+		}
 	}
 }
 
