@@ -186,3 +186,25 @@ func TestASimulatedConnectionIsBounded(t *testing.T) {
 		r.Simulate("delay=2h") // It has no effect, and leaves no goroutine.
 	})
 }
+
+// A network is put around a connection only if it is one, and not after the end.
+func TestNoNetworkIsSimulated(t *testing.T) {
+	for text, ended := range map[string]bool{"": false, "nonsense": false, "loss=1%": true} {
+		d := &driver{}
+		d.ended = ended
+		if d.simulate(text); d.simulation.Load() != nil {
+			t.Errorf("%q is simulated", text)
+		}
+	}
+}
+
+// A stream that carries datagrams too gets each of them once, up to a bound.
+func TestOrderedDatagramsAreSentOnce(t *testing.T) {
+	w := &way{now: func() time.Duration { return 0 }, ordered: true, path: netem.NewPath(netem.Link{}, 1, 1)}
+	w.changed = sync.NewCond(&w.mu)
+	for i := range 3 {
+		if w.datagram(make([]byte, maxUnderWay/2)); w.bytes != min(i+1, 2)*(maxUnderWay/2) {
+			t.Errorf("after %d datagrams %d bytes are under way", i+1, w.bytes)
+		}
+	}
+}
