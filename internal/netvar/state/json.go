@@ -20,9 +20,6 @@ func (c *Class) LeafNames() []string {
 // AppendJSON appends the leaves of a version as a JSON array, in their order. The leaves of the
 // withheld rules are null: see codec.Plan.AppendJSON.
 func (c *Class) AppendJSON(dst []byte, v *codec.Values, withheld Rules) []byte {
-	if withheld == 0 || !c.Restricted() {
-		return c.plan.AppendJSON(dst, v, nil)
-	}
 	return c.plan.AppendJSON(dst, v, func(leaf int) bool { return c.Withheld(1+leaf, withheld) })
 }
 
