@@ -52,7 +52,7 @@ func TestTheProgressLineOmitsMissingFigures(t *testing.T) {
 }
 
 // The goroutine of the sampler has ended when stop returns: it prints nothing afterwards. The last
-// point has the rest of the records.
+// point has the rest of the records, and the phase before the goodbye.
 func TestTheSamplerEndsWithStop(t *testing.T) {
 	w, _ := bench()
 	r := w.run
@@ -62,7 +62,8 @@ func TestTheSamplerEndsWithStop(t *testing.T) {
 	for range 20 {
 		stop := r.startSampler(t.Context())
 		record(w.live.age, 30*time.Millisecond)
-		if s := stop(); len(s.Points) != 1 || !is(s.Points[0].AgeP50, 30) {
+		r.last = Point{Phase: "measuring", Clients: 7}
+		if s := stop(); len(s.Points) != 1 || !is(s.Points[0].AgeP50, 30) || s.Points[0].Phase != "measuring" || s.Points[0].Clients != 7 {
 			t.Fatalf("the series is %+v", s)
 		}
 		if text := string(stacks[:runtime.Stack(stacks, true)]); strings.Contains(text, "startSampler") {
