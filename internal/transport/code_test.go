@@ -1,6 +1,10 @@
 package transport
 
-import "testing"
+import (
+	"errors"
+	"fmt"
+	"testing"
+)
 
 // A code has a text of its own up to netloop's last one; codes from CodeGame on are the game's, and
 // those between belong to later versions.
@@ -41,5 +45,17 @@ func TestEveryCodeIsCounted(t *testing.T) {
 		if n := c.counter(); n < 0 || n >= numCodes || c.Name() == "" {
 			t.Errorf("code %d has counter %d", uint32(c), n)
 		}
+	}
+}
+
+// A refusal reaches the peer as it is, also within another error; the text of any other error does
+// not, and the server should log it.
+func TestOnlyRefusalsReachThePeer(t *testing.T) {
+	full := &Refusal{Code: CodeFull, Text: "later"}
+	if r, said := Declined(fmt.Errorf("asking: %w", full)); r != full || !said {
+		t.Errorf("%v, said %v", r, said)
+	}
+	if r, said := Declined(errors.New("secret")); r.Code != CodeInternal || r.Text != "internal error" || said {
+		t.Errorf("%v, said %v", r, said)
 	}
 }
