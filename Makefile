@@ -129,8 +129,9 @@ generated: # make generate changes no file.
 		[ "$$before" = "$$(sum)" ] || { echo "make generate has changed files: commit them" >&2; exit 1; }; \
 	else echo "generated code: left out, buf needs npm"; fi
 
-# Packages with SQLite are left out: it takes longer to compile than all other packages.
-PORTABLE = $$(go list -f '{{if .GoFiles}}{{.ImportPath}}{{end}}' ./... | grep -v -e /examples/cards -e /persist/sqlite)
+# Packages with SQLite are left out: it takes longer to compile than all other packages. So are the
+# starters, because linking their programs takes longer than compiling the rest.
+PORTABLE = $$(go list -f '{{if .GoFiles}}{{.ImportPath}}{{end}}' ./... | grep -v -e /examples/cards -e /examples/starters -e /persist/sqlite)
 
 systems: # Windows and macOS compile, since waiting has other files there; encoding is the same with an int of 32 bits.
 	GOOS=windows go build $(PORTABLE)

@@ -56,7 +56,7 @@ var onlyIn = map[string][]string{
 	"github.com/prometheus/":              {"", "internal/metrics"},
 	"github.com/HdrHistogram/":            {"internal/metrics/ticks", "loadtest", "loadtest/", "bench/peers"},
 	"github.com/aclements/go-moremath/":   {"loadtest"},
-	"github.com/spf13/cobra":              {"app", "app/", "loadtest", "loadtest/"},
+	"github.com/spf13/cobra":              {"app", "app/", "cmd/netloop", "loadtest", "loadtest/"},
 	"github.com/knadh/koanf/":             {"app", "app/", "loadtest"},
 	"github.com/ulikunitz/xz":             {"internal/testing/cubes"},
 	"pgregory.net/rapid":                  {},

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/netloop/netloop/internal/testing/nodetest"
 )
@@ -106,4 +107,33 @@ func TestARecordingInABrowser(t *testing.T) {
 	chromium(t)
 	nodetest.Tool(t, "playwright-core")
 	play(t, "recording.test.mjs")
+}
+
+// A game of "netloop new" in two tabs, at most a minute after the command, with a warm cache.
+func TestANewGameInABrowser(t *testing.T) {
+	runSeparately(t)
+	chromium(t)
+	nodetest.Tool(t, "playwright-core")
+	bin, err := programs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	began, dir := time.Now(), filepath.Join(t.TempDir(), "mygame")
+	for _, c := range []struct {
+		in   string
+		args []string
+	}{
+		{filepath.Join("..", ".."), []string{"run", "./cmd/netloop", "new", dir, "--preset", "arena", "--replace", "."}},
+		{dir, []string{"build", "-o", filepath.Join(bin, "new", "server"), "."}},
+	} {
+		cmd := exec.Command("go", c.args...)
+		cmd.Dir = c.in
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("go %v: %v\n%s", c.args, err, out)
+		}
+	}
+	play(t, "new.test.mjs")
+	if took := time.Since(began); took > time.Minute {
+		t.Errorf("two players played after %v", took)
+	}
 }

@@ -1,0 +1,9 @@
+// Command arena serves the game: go run . --help lists its settings.
+package main
+
+import (
+	"github.com/netloop/netloop/app"
+	"github.com/netloop/netloop/examples/starters/arena/game"
+)
+
+func main() { app.Main(game.Game{}) }

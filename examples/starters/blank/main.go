@@ -1,0 +1,9 @@
+// Command blank serves the game: go run . --help lists its settings.
+package main
+
+import (
+	"github.com/netloop/netloop/app"
+	"github.com/netloop/netloop/examples/starters/blank/game"
+)
+
+func main() { app.Main(game.Game{}) }
