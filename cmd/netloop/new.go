@@ -34,7 +34,7 @@ type game struct {
 const folder, source fs.FileMode = 0o755, 0o644
 
 // presets returns the names of the presets, the plainest first.
-func presets() []string { return []string{"blank", "arena"} }
+func presets() []string { return []string{"blank", "arena", "cards"} }
 
 // create makes the game. It writes to a temporary folder beside the game's, which becomes the
 // game's once all is done, so that an error leaves nothing behind.

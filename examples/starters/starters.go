@@ -3,6 +3,7 @@
 //
 //	blank    a dot for each player, and a coin
 //	arena    inputs, prediction and lag compensation
+//	cards    a lobby, tables with hidden hands and turns, saved matches
 //	common   the Makefile and other files of each game
 package starters
 
@@ -13,5 +14,5 @@ const Path = "github.com/netloop/netloop/examples/starters/"
 
 // Files has a folder for each game, and common.
 //
-//go:embed blank arena common
+//go:embed blank arena cards common
 var Files embed.FS
