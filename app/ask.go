@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,11 @@ const (
 type adminFlags struct {
 	address string
 	tokens  string
+	flag    string // by which the address was given; "" is admin
 }
+
+// name returns the flag of the address.
+func (f *adminFlags) name() string { return "--" + cmp.Or(f.flag, "admin") }
 
 func (f *adminFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.address, "admin", "", "admin address of a running server, host:port or a URL")
@@ -41,7 +46,7 @@ func (f *adminFlags) url(page string, query url.Values) (*url.URL, error) {
 	}
 	at, err := url.Parse(full)
 	if err != nil || !hostPort(f.address) && full != f.address || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
-		return nil, fmt.Errorf("--admin: %q is not the address of an admin listener: use host:port or a URL, for instance http://127.0.0.1:8080", f.address)
+		return nil, fmt.Errorf("%s: %q is not the address of an admin listener: use host:port or a URL, for instance http://127.0.0.1:8080", f.name(), f.address)
 	}
 	at = at.JoinPath(page)
 	at.RawQuery = query.Encode()
@@ -63,7 +68,7 @@ func (f *adminFlags) open(ctx context.Context, method, page string, query url.Va
 	}
 	req, err := http.NewRequestWithContext(ctx, method, at.String(), nil)
 	if err != nil {
-		return nil, "", fmt.Errorf("--admin: %w", err)
+		return nil, "", fmt.Errorf("%s: %w", f.name(), err)
 	}
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
@@ -71,13 +76,13 @@ func (f *adminFlags) open(ctx context.Context, method, page string, query url.Va
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	answer, err := client.Do(req)
 	if err != nil {
-		return nil, "", &failure{fmt.Errorf("--admin: no answer: %w: give the address that the server prints as its admin listener", err)}
+		return nil, "", &failure{fmt.Errorf("%s: no answer: %w: give the address that the server prints as its admin listener", f.name(), err)}
 	}
 	if answer.StatusCode != http.StatusOK {
 		defer func() { _ = answer.Body.Close() }() // It is only read.
 		body, _ := io.ReadAll(io.LimitReader(answer.Body, maxView))
 		said, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
-		return nil, "", &failure{fmt.Errorf("--admin: %s says %s: %.200s", at.Redacted(), answer.Status, said)}
+		return nil, "", &failure{fmt.Errorf("%s: %s says %s: %.200s", f.name(), at.Redacted(), answer.Status, said)}
 	}
 	return answer, at.Redacted(), nil
 }
@@ -92,7 +97,7 @@ func (f *adminFlags) ask(ctx context.Context, method, page string, query url.Val
 	}
 	defer func() { _ = resp.Body.Close() }() // It was only read.
 	if body, err = io.ReadAll(io.LimitReader(resp.Body, maxView)); err != nil {
-		return nil, "", &failure{fmt.Errorf("--admin: %s: %w", from, err)}
+		return nil, "", &failure{fmt.Errorf("%s: %s: %w", f.name(), from, err)}
 	}
 	return body, from, nil
 }

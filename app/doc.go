@@ -12,7 +12,7 @@
 //	serve      the game opens, the ports are opened, the addresses and the stage
 //	           table are printed to stdout, the log to stderr
 //	replay     runs a recording of --record again, and compares every tick
-//	doctor     checks the machine and the settings, and prints remedies
+//	doctor     checks the game, the machine and the settings, and prints remedies
 //	inspect    the admin listener of a running server is shown in this terminal
 //	reload     SIGHUP: the file is read again, and the log level takes effect
 //	end        SIGINT, SIGTERM or --for: clients are told, the game saves, exit 0

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -28,24 +29,43 @@ type finding struct {
 	about  string
 	is     string // the state
 	remedy string // what to change; empty if the state is fine
+	note   bool   // the remedy is advice: the state may be as the game's author wants it
 }
 
 // doctorCommand makes the command that checks this machine for a server.
 func (p *program) doctorCommand(c *configuration) *cobra.Command {
+	running := adminFlags{flag: "running"}
+	var room string
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Check this machine and the settings for a server",
-		Long: "Looks at this machine and at the settings, as the user who is to run the server, and says for\n" +
-			"each thing that it is ok, or what to do. It changes nothing, and takes the ports for a moment:\n" +
-			"run it where the server does not run yet. The exit status is 0 if all is ok, else 1.",
+		Use: "doctor", Short: "Check the game, this machine and the settings for a server",
+		Long: "Looks at the game's schema, at this machine and at the settings, as the user who is to run the\n" +
+			"server, and says for each thing that it is ok, or what to do. It changes nothing, and takes the\n" +
+			"ports for a moment: run it where the server does not run yet. With --running it looks at the game\n" +
+			"alone, also at what the running server has sent and how long its systems take: let players or bots\n" +
+			"play first. The exit status is 0 if all is ok or a note, else 1.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := c.load(cmd.Flags(), p.env); err != nil {
 				return err
 			}
-			return p.tellFindings(c.examine(cmd.Context(), p.env))
+			if running.address == "" {
+				return p.tellFindings(append(examineGame(p.game, nil), c.examine(cmd.Context(), p.env)...))
+			}
+			query := url.Values{}
+			if cmd.Flags().Changed("room") {
+				query.Set("room", room)
+			}
+			running.tokens = c.options.AdminTokens
+			found, err := p.examineRunning(cmd.Context(), &running, query)
+			if err != nil {
+				return err
+			}
+			return p.tellFindings(found)
 		},
 	}
 	c.addFlags(cmd.Flags())
+	cmd.Flags().StringVar(&running.address, "running", "", "admin address of a running server, host:port or a URL: check the game in it")
+	cmd.Flags().StringVar(&room, "room", "", "with --running: name of the room; without it the default one")
 	return cmd
 }
 
@@ -55,7 +75,10 @@ func (p *program) tellFindings(all []finding) error {
 	for _, f := range all {
 		mark, rest := "ok  ", ""
 		if f.remedy != "" {
-			mark, rest = "FAIL", "\n      "+strings.Repeat(" ", 12)+f.remedy
+			mark, rest = "note", "\n      "+strings.Repeat(" ", 12)+f.remedy
+		}
+		if f.remedy != "" && !f.note {
+			mark = "FAIL"
 			wrong++
 		}
 		if _, err := fmt.Fprintf(p.stdout, "%s  %-12s%s%s\n", mark, f.about, f.is, rest); err != nil {
@@ -168,7 +191,7 @@ func (c *configuration) examineFiles(limit uint64, err error) finding {
 	case err != nil:
 		return finding{about: "open files", is: "unknown on this system"}
 	case limit < wantFiles:
-		return finding{"open files", fmt.Sprintf("at most %d", limit), fmt.Sprintf("ulimit -n %d, or LimitNOFILE=%d in the systemd unit", wantFiles, wantFiles)}
+		return finding{about: "open files", is: fmt.Sprintf("at most %d", limit), remedy: fmt.Sprintf("ulimit -n %d, or LimitNOFILE=%d in the systemd unit", wantFiles, wantFiles)}
 	}
 	return finding{about: "open files", is: fmt.Sprintf("at most %d", limit)}
 }
@@ -178,7 +201,7 @@ func examineClock(synchronised bool, err error) finding {
 	case err != nil:
 		return finding{about: "clock", is: "unknown whether it is synchronised"}
 	case !synchronised:
-		return finding{"clock", "not synchronised", "timedatectl set-ntp true, or chrony: certificates and tokens depend on the time"}
+		return finding{about: "clock", is: "not synchronised", remedy: "timedatectl set-ntp true, or chrony: certificates and tokens depend on the time"}
 	}
 	return finding{about: "clock", is: "synchronised"}
 }
@@ -233,13 +256,13 @@ func (c *configuration) examineAdmin(ctx context.Context) finding {
 	}
 	if o.AdminTokens != "" {
 		if _, err := admin.ReadToken(o.AdminTokens, false); err != nil {
-			return finding{"admin", err.Error(), "let --admin-token-file name a file with a line such as: read TOKEN"}
+			return finding{about: "admin", is: err.Error(), remedy: "let --admin-token-file name a file with a line such as: read TOKEN"}
 		}
 		if exposed(o.AdminTokens) {
-			return finding{"admin", "others may read the tokens", "chmod 600 " + o.AdminTokens}
+			return finding{about: "admin", is: "others may read the tokens", remedy: "chmod 600 " + o.AdminTokens}
 		}
 	} else if !quicnet.OnLoopback(o.Admin) {
-		return finding{"admin", o.Admin + " is reached by other machines", "set --admin-token-file, or use 127.0.0.1"}
+		return finding{about: "admin", is: o.Admin + " is reached by other machines", remedy: "set --admin-token-file, or use 127.0.0.1"}
 	}
 	f.is = o.Admin + " is free"
 	var listen net.ListenConfig
@@ -295,7 +318,7 @@ func (c *configuration) examinePlayers() finding {
 	case o.Auth == authToken:
 		keys, err := token.LoadKeys(o.AuthKeys)
 		if err != nil {
-			return finding{"players", err.Error(), "let --auth-keys name public keys in PEM: server token keygen makes a pair"}
+			return finding{about: "players", is: err.Error(), remedy: "let --auth-keys name public keys in PEM: server token keygen makes a pair"}
 		}
 		f.is = fmt.Sprintf("with tokens for %q, signed with %s", o.AuthAudience, strings.Join(keys.IDs(), " or "))
 	case exposed != "":

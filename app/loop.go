@@ -115,7 +115,7 @@ func fetchLoop(ctx context.Context, f *adminFlags, query url.Values) (v loop.Vie
 		err = errors.New("it has no stages")
 	}
 	if err != nil {
-		return v, &failure{fmt.Errorf("--admin: %s is not the loop of a netloop server of this version: %w", at, err)}
+		return v, &failure{fmt.Errorf("%s: %s is not the loop of a netloop server of this version: %w", f.name(), at, err)}
 	}
 	return v, nil
 }
