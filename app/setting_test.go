@@ -1,6 +1,7 @@
 package app
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -117,5 +118,23 @@ func TestDurationsAreShort(t *testing.T) {
 		if got := shortDuration(d); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
+	}
+}
+
+// The server takes each setting of deploy/host, and warns about none.
+func TestTheSettingsOfOneMachineAreTaken(t *testing.T) {
+	text, err := os.ReadFile("../deploy/host/mygame.env")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var env []string
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			env = append(env, line)
+		}
+	}
+	r := command(t, newGame(), env, "config")
+	if r.exit != 0 || r.stderr != "" || !strings.Contains(r.stdout, "\nweb-url: https://play.example.org # NETLOOP_WEB_URL\n") || len(env) < 10 {
+		t.Errorf("exit %d, %d settings: %s\n%s", r.exit, len(env), r.stderr, r.stdout)
 	}
 }
