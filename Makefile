@@ -62,11 +62,13 @@ demo: build ## serve the arena and its page to 100 bots for 20 s, longer while y
 frames: build $(NODE_MODULES) ## the time of a frame of the arena in Chromium, with 250 moving objects: a minute
 	NETLOOP_BIN=bin node internal/browser/frames.mjs
 
-pictures: build $(NODE_MODULES) ## the pictures of the arena, of the inspector and of a load test, in Chromium
+pictures: build $(NODE_MODULES) ## the pictures of the arena, of the inspector, of a load test and of the tutorial, in Chromium
 	go build -o bin/ ./scripts/faults
 	NETLOOP_BIN=bin node internal/browser/pictures.mjs docs
 	NETLOOP_BIN=bin node --experimental-websocket internal/browser/inspectpictures.mjs docs
 	NETLOOP_BIN=bin node internal/browser/reportpicture.mjs docs
+	go build -o bin/tutorial ./examples/tutorial && go build -o bin/tutorial-bots ./examples/tutorial/5-bots
+	NETLOOP_BIN=bin node internal/browser/tutorialpictures.mjs docs
 
 play: build ## serve the arena with 100 bots until interrupted; its page is http://127.0.0.1:8000
 	bin/demo -web 127.0.0.1:8000 -duration 24h $(ARGS)
@@ -130,8 +132,8 @@ generated: # make generate changes no file.
 	else echo "generated code: left out, buf needs npm"; fi
 
 # Packages with SQLite are left out: it takes longer to compile than all other packages. So are the
-# starters, because linking their programs takes longer than compiling the rest.
-PORTABLE = $$(go list -f '{{if .GoFiles}}{{.ImportPath}}{{end}}' ./... | grep -v -e /examples/cards -e /examples/starters -e /persist/sqlite)
+# starters and the tutorial, because linking their programs takes longer than compiling the rest.
+PORTABLE = $$(go list -f '{{if .GoFiles}}{{.ImportPath}}{{end}}' ./... | grep -v -e /examples/cards -e /examples/starters -e /examples/tutorial -e /persist/sqlite)
 
 systems: # Windows and macOS compile, since waiting has other files there; encoding is the same with an int of 32 bits.
 	GOOS=windows go build $(PORTABLE)

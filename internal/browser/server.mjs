@@ -23,12 +23,16 @@ export async function until(what, fn, limitMs = 20_000) {
 
 /** Server is a running server. */
 export class Server {
-  /** start starts a server. Ports are free ones, or those of an earlier server; program is the game. */
+  /**
+   * start starts a server. Ports are free ones, or those of an earlier server; program is the game, or
+   * a list of it and its first arguments.
+   */
   static async start(flags = [], ports = {}, program = "server") {
     const dir = mkdtempSync(path.join(tmpdir(), "netloop-browser-"));
     const file = path.join(dir, "addr.json");
-    const process_ = spawn(path.join(bin, program), [
-      "run", "--listen", `127.0.0.1:${ports.listen ?? 0}`, "--admin", `127.0.0.1:${ports.admin ?? 0}`, "--web", `127.0.0.1:${ports.web ?? 0}`,
+    const [name, ...first] = [program].flat();
+    const process_ = spawn(path.join(bin, name), [
+      ...first, "run", "--listen", `127.0.0.1:${ports.listen ?? 0}`, "--admin", `127.0.0.1:${ports.admin ?? 0}`, "--web", `127.0.0.1:${ports.web ?? 0}`,
       "--addr-file", file, ...flags,
     ], { stdio: ["ignore", "ignore", "pipe"] });
     const s = new Server();

@@ -1,0 +1,155 @@
+// Package game has the rules: everybody moves a dot, and touching the coin scores.
+package game
+
+import (
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/phase"
+)
+
+// Size is the length of the field's sides.
+const Size = 100
+
+const (
+	stride = 0.625 // units in a fixed step, a multiple of 1/8: game.js adds the same numbers
+	reach  = 4     // from the middle of a dot to that of a coin that it takes
+)
+
+// Dot is a player's dot. Every client sees its fields.
+type Dot struct {
+	X, Y  float32 `net:"quant=1/8"` // in steps of 1/8: fewer bits than a whole float
+	Score int32
+	Name  string `net:"max=16"`
+}
+
+// JoinParams are what a page sends when it joins.
+type JoinParams struct{ Name string }
+
+// Round is the state of the round: one object.
+type Round struct {
+	Clock  phase.State // of the round, then of the pause
+	Winner string      `net:"max=16"` // in the pause
+}
+
+// Coin is a coin.
+type Coin struct {
+	X, Y float32 `net:"quant=1/8"`
+}
+
+// Control is what a player does in one fixed step: −1, 0 or 1 along each axis.
+type Control struct{ DX, DY int8 }
+
+// The schema lists what server and clients send each other.
+var (
+	Schema = netloop.NewSchema("dots", 1, 0)
+	Dots   = netloop.NewClass[Dot](Schema, "dot", netloop.Predicted())
+	Coins  = netloop.NewClass[Coin](Schema, "coin")
+	Rounds = netloop.NewClass[Round](Schema, "round")
+	// Controls runs once for each player and fixed step. If an input is lost, the last one runs.
+	Controls = netloop.NewInput[Control](Schema, nil)
+)
+
+// Game is the game.
+type Game struct{}
+
+// Schema implements netloop.Game.
+func (Game) Schema() *netloop.Schema { return Schema }
+
+// The length of a round and of the pause after it, and the number of coins.
+const (
+	roundTime = time.Minute
+	pauseTime = 6 * time.Second
+	coins     = 6
+)
+
+// arena is the state of a room that only the server has.
+type arena struct {
+	round *netloop.Object[Round]
+	clock *phase.Timer
+}
+
+// Open implements netloop.Game: it registers what happens in a room.
+func (Game) Open(r *netloop.Room) error {
+	a := &arena{}
+	a.clock = phase.New(func(t *netloop.Tick) *phase.State { return &a.round.Edit(t).Clock })
+	r.OnStart(func(t *netloop.Tick) {
+		for range coins {
+			x, y := anywhere(t)
+			Coins.Spawn(t, Coin{x, y})
+		}
+		a.round = Rounds.Spawn(t, Round{})
+		a.play(t)
+	})
+	r.OnJoin(func(t *netloop.Tick, c *netloop.Client) error {
+		var p JoinParams
+		if err := c.Join().Params(&p); err != nil || p.Name == "" {
+			return netloop.Refuse(netloop.CodeRefused, "a player needs a name")
+		}
+		x, y := anywhere(t)
+		dot := Dot{X: x, Y: y, Name: netloop.Truncate(p.Name, 16)}
+		Dots.Spawn(t, dot, netloop.OwnedBy(c.ID())) // It despawns with the client.
+		return nil
+	})
+	Controls.Handle(r, func(t *netloop.Tick, from *netloop.Client, in Control) {
+		if in == (Control{}) {
+			return
+		}
+		for o := range Dots.Owned(t, from.ID()) {
+			dot := o.Edit(t)
+			dot.Move(in)
+			if a.round.State().Winner == "" {
+				take(t, dot)
+			}
+		}
+	})
+	return nil
+}
+
+// play begins a round.
+func (a *arena) play(t *netloop.Tick) {
+	for o := range Dots.All(t) {
+		o.Edit(t).Score = 0
+	}
+	a.round.Edit(t).Winner = ""
+	a.clock.Begin(t, phase.Phase{For: roundTime, End: a.pause})
+}
+
+// pause ends a round and shows its winner, if there is one.
+func (a *arena) pause(t *netloop.Tick) {
+	best := Dot{Name: "nobody"}
+	for o := range Dots.All(t) {
+		if dot := o.State(); dot.Score > best.Score {
+			best = dot
+		}
+	}
+	a.round.Edit(t).Winner = best.Name
+	a.clock.Begin(t, phase.Phase{For: pauseTime, End: a.play})
+}
+
+// Move moves a dot by an input. It depends on its arguments alone, because the page of the player
+// runs it too, a little earlier.
+func (d *Dot) Move(in Control) {
+	d.X = min(max(d.X+stride*sign(in.DX), 0), Size)
+	d.Y = min(max(d.Y+stride*sign(in.DY), 0), Size)
+}
+
+// take gives a dot the coins that it touches. A taken coin appears elsewhere.
+func take(t *netloop.Tick, dot *Dot) {
+	for o := range Coins.All(t) {
+		coin := o.State()
+		if dx, dy := coin.X-dot.X, coin.Y-dot.Y; dx*dx+dy*dy < reach*reach {
+			dot.Score++
+			x, y := anywhere(t)
+			*o.Edit(t) = Coin{x, y}
+		}
+	}
+}
+
+// anywhere returns a random place. The numbers are the room's, so a recording replays exactly.
+func anywhere(t *netloop.Tick) (x, y float32) {
+	return t.Rand().Float32() * Size, t.Rand().Float32() * Size
+}
+
+// sign limits what a client sent: never trust a client's numbers.
+func sign(key int8) float32 { return float32(min(max(key, -1), 1)) }
