@@ -109,7 +109,8 @@ func TestARecordingInABrowser(t *testing.T) {
 	play(t, "recording.test.mjs")
 }
 
-// A game of "netloop new" in two tabs, at most a minute after the command, with a warm cache.
+// A game of "netloop new" in two tabs. Making and building it takes less than a minute of processor
+// time: other programs may delay it further.
 func TestANewGameInABrowser(t *testing.T) {
 	runSeparately(t)
 	chromium(t)
@@ -118,7 +119,8 @@ func TestANewGameInABrowser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	began, dir := time.Now(), filepath.Join(t.TempDir(), "mygame")
+	var took time.Duration
+	dir := filepath.Join(t.TempDir(), "mygame")
 	for _, c := range []struct {
 		in   string
 		args []string
@@ -131,9 +133,11 @@ func TestANewGameInABrowser(t *testing.T) {
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("go %v: %v\n%s", c.args, err, out)
 		}
+		took += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	}
+	t.Logf("the game was made and built in %v of processor time", took)
+	if took > time.Minute {
+		t.Errorf("the game was made and built in %v of processor time", took)
 	}
 	play(t, "new.test.mjs")
-	if took := time.Since(began); took > time.Minute {
-		t.Errorf("two players played after %v", took)
-	}
 }
