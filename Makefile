@@ -69,6 +69,7 @@ pictures: build $(NODE_MODULES) ## the pictures of the arena, of the inspector, 
 	NETLOOP_BIN=bin node internal/browser/reportpicture.mjs docs
 	go build -o bin/tutorial ./examples/tutorial && go build -o bin/tutorial-bots ./examples/tutorial/5-bots
 	NETLOOP_BIN=bin node internal/browser/tutorialpictures.mjs docs
+	NETLOOP_BIN=bin node internal/browser/termpicture.mjs docs/load-term.png
 
 play: build ## serve the arena with 100 bots until interrupted; its page is http://127.0.0.1:8000
 	bin/demo -web 127.0.0.1:8000 -duration 24h $(ARGS)

@@ -215,6 +215,7 @@ func (m *Meter) took(latency time.Duration, measured bool, err error) {
 		return
 	case err != nil:
 		m.worker.live.errors++
+		m.worker.live.reasons.add(reason(err))
 	}
 	switch {
 	case err != nil && measured:

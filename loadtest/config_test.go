@@ -25,8 +25,8 @@ func TestAFileSetsFlags(t *testing.T) {
 		}
 		return o, configure(file, flags)
 	}
-	o, err := set("clients: 7\nduration: 3s\nquiet: true\nthreshold: [call.latency.p99<1s, snapshot.age.p50<9ms]\ntags: {of: a, n: 2}\n", "--clients", "9")
-	if err != nil || o.clients != 9 || o.duration != 3*time.Second || !o.quiet || o.tags["of"] != "a" || o.tags["n"] != "2" ||
+	o, err := set("clients: 7\nduration: 3s\nui: quiet\nthreshold: [call.latency.p99<1s, snapshot.age.p50<9ms]\ntags: {of: a, n: 2}\n", "--clients", "9")
+	if err != nil || o.clients != 9 || o.duration != 3*time.Second || o.ui != uiQuiet || o.tags["of"] != "a" || o.tags["n"] != "2" ||
 		!slices.Equal(o.thresholds, []string{"call.latency.p99<1s", "snapshot.age.p50<9ms"}) {
 		t.Errorf("%+v, %v", o, err)
 	}

@@ -292,7 +292,7 @@ func TestFramesMayStartAtSeparateTimes(t *testing.T) {
 // result runs the load client with JSON on stdout.
 func result(t *testing.T, ctx context.Context, s *netloop.Server, args ...string) (code int, r loadtest.Result, stderr string) {
 	t.Helper()
-	args = append([]string{"--addr", s.Addr().String(), "--ramp", "0s", "--warmup", "0s", "--out", "json", "--quiet"}, args...)
+	args = append([]string{"--addr", s.Addr().String(), "--ramp", "0s", "--warmup", "0s", "--out", "json", "--ui", "quiet"}, args...)
 	code, stdout, stderr := load(t, ctx, args...)
 	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
 		t.Fatalf("%v in %q", err, stdout)
@@ -441,7 +441,7 @@ func TestFindAndSoakPlayARealServer(t *testing.T) {
 		}
 		return code, stdout
 	}
-	at := []string{"--addr", s.Addr().String(), "--admin", s.AdminAddr().String(), "--ramp", "0s", "--warmup", "0s", "--duration", "200ms", "--quiet", "--out", "json"}
+	at := []string{"--addr", s.Addr().String(), "--admin", s.AdminAddr().String(), "--ramp", "0s", "--warmup", "0s", "--duration", "200ms", "--ui", "quiet", "--out", "json"}
 	code, stdout := play(append([]string{"find", "--from", "2", "--clients", "4", "--threshold", "clients.connected>=100%", "--threshold", "server.tick.p99<1s"}, at...)...)
 	var found loadtest.Search
 	if err := json.Unmarshal([]byte(stdout), &found); err != nil {
@@ -462,7 +462,7 @@ func TestFindAndSoakPlayARealServer(t *testing.T) {
 
 func TestAServerOfAnotherGameIsReported(t *testing.T) {
 	s, _ := serve(t, netloop.Config{}, otherGame{})
-	code, stdout, stderr := load(t, t.Context(), "--addr", s.Addr().String(), "--quiet")
+	code, stdout, stderr := load(t, t.Context(), "--addr", s.Addr().String(), "--ui", "quiet")
 	if code != 1 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "schema mismatch") {
 		t.Errorf("exit %d, said %q and %q", code, stdout, stderr)
 	}
@@ -493,4 +493,55 @@ func TestASilentAdminListenerIsReportedAtOnce(t *testing.T) {
 	if code != 1 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "--admin") {
 		t.Errorf("exit %d, said %q and %q", code, stdout, stderr)
 	}
+}
+
+// q ends a load test on a terminal early: the terminal is as before, and the result is written.
+func TestAKeyEndsARun(t *testing.T) {
+	s, _ := serve(t, netloop.Config{}, arena.New())
+	keyboard, typed := io.Pipe()
+	var stdout bytes.Buffer
+	stderr := &awaited{text: "measuring", come: make(chan struct{})}
+	ended := make(chan int, 1)
+	go func() {
+		ended <- loadtest.ExecuteOnTerminal(t.Context(), []string{"loadclient", "--addr", s.Addr().String(), "--clients", "2", "--ramp", "0s", "--warmup", "0s", "--duration", "10m", "--out", "json"}, keyboard, &stdout, stderr, bot.New())
+	}()
+	<-stderr.come
+	if _, err := io.WriteString(typed, "q"); err != nil {
+		t.Fatal(err)
+	}
+	var r loadtest.Result
+	if code := <-ended; code != 105 || json.Unmarshal(stdout.Bytes(), &r) != nil || !r.Run.Interrupted || r.Snapshots.Received == 0 {
+		t.Errorf("exit %d, %d snapshots: %s", code, r.Snapshots.Received, stderr.String())
+	}
+	if text := stderr.String(); !strings.Contains(text[strings.LastIndex(text, "\x1b[?1049l"):], "the report follows") {
+		t.Errorf("the message is lost: %q", text)
+	}
+	_ = typed.Close() // The program's reader waits for a key.
+}
+
+// awaited is an output; come is closed when it has a text.
+type awaited struct {
+	text string
+	come chan struct{}
+
+	mu  sync.Mutex
+	b   bytes.Buffer
+	has bool
+}
+
+func (a *awaited) Write(p []byte) (int, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.b.Write(p)
+	if !a.has && strings.Contains(a.b.String(), a.text) {
+		a.has = true
+		close(a.come)
+	}
+	return len(p), nil
+}
+
+func (a *awaited) String() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.b.String()
 }

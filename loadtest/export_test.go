@@ -1,7 +1,9 @@
 package loadtest
 
 import (
+	"context"
 	"encoding/json"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -13,8 +15,21 @@ import (
 	"github.com/netloop/netloop/client"
 )
 
-// Execute is Main without the process.
+// Execute is Main without the process. args[0] is the program's name.
 var Execute = execute
+
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer, b Bot) int {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	return (&program{args: args, stdout: stdout, stderr: stderr, interrupt: stop, bot: b}).execute(ctx)
+}
+
+// ExecuteOnTerminal is Execute with keys from stdin, and with stderr as a terminal.
+func ExecuteOnTerminal(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, b Bot) int {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	return (&program{args: args, stdin: stdin, stdout: stdout, stderr: stderr, terminal: true, env: []string{"TERM=xterm"}, interrupt: stop, bot: b}).execute(ctx)
+}
 
 // Samples reads the text of /metrics.
 func Samples(text string) map[string]float64 { return parseSamples(text) }

@@ -64,6 +64,7 @@ func TestErrorsNameInvalidFlags(t *testing.T) {
 		{"--churn 100%/s --clients 10000 --duration 1h", "--churn: 100%/s cannot be used: it would replace 36000000 clients"},
 		{"--storm=30s", "--storm"},
 		{"--slow-readers 101%", "--slow-readers"},
+		{"--ui gui", "--ui: gui cannot be used: use auto, tui, plain or quiet"},
 		{"--profile play", "--profile: play cannot be used: leave it out"},
 		{"--rooms 3", "--rooms: 3 cannot be used: give --room too"},
 		{"--rooms 1001 --room a*", "--rooms"},
@@ -94,7 +95,7 @@ func TestHelpListsTheFlags(t *testing.T) {
 		if code != exitOK || stderr.Len() > 0 {
 			t.Errorf("%s: exit %d, said %q", args, code, stderr.String())
 		}
-		for _, flag := range []string{"addr", "clients", "ramp", "warmup", "duration", "seed", "frame-rate", "exact-frames", "admin", "out", "ca", "cert-hash", "simulate", "per-socket", "verify", "quiet"} {
+		for _, flag := range []string{"addr", "clients", "ramp", "warmup", "duration", "seed", "frame-rate", "exact-frames", "admin", "out", "ca", "cert-hash", "simulate", "per-socket", "verify", "ui"} {
 			if !strings.Contains(stdout.String(), "--"+flag) {
 				t.Errorf("%s does not list --%s", args, flag)
 			}

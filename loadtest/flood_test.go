@@ -248,7 +248,7 @@ func flood(t *testing.T, addr, attack string, n int) (stop func() string) {
 func (p programs) play(t *testing.T, addr, admin string, clients int, d time.Duration, flags ...string) (r loadtest.Result) {
 	t.Helper()
 	args := []string{"run", "--addr", addr, "--admin", "http://" + admin, "--clients", strconv.Itoa(clients),
-		"--ramp", (time.Duration(clients) * 25 * time.Millisecond).String(), "--warmup", "1s", "--duration", d.String(), "--out", "json", "--quiet"}
+		"--ramp", (time.Duration(clients) * 25 * time.Millisecond).String(), "--warmup", "1s", "--duration", d.String(), "--out", "json", "--ui", "quiet"}
 	cmd := exec.CommandContext(t.Context(), p.loadclient, append(args, flags...)...)
 	out, _ := cmd.Output() // The result has its findings.
 	if err := json.Unmarshal(out, &r); err != nil {

@@ -46,7 +46,7 @@ func TestABlackHoleDelaysNoTick(t *testing.T) {
 		// window.
 		holed := exec.CommandContext(t.Context(), p.loadclient, "run", "--addr", addr, "--clients", "1", "--ramp", "0s", "--warmup", "0s",
 			"--duration", (3*hole + 4*time.Second).String(), "--simulate", "hole="+hole.String()+"@"+(hole+2*time.Second).String(),
-			"--out", "json="+file, "--quiet")
+			"--out", "json="+file, "--ui", "quiet")
 		if err := holed.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func readTicks(t *testing.T, admin string) ticks.Snapshot {
 func (p programs) playOn(t *testing.T, addr string, clients int) (end func() loadtest.Result) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), p.loadclient, "run", "--addr", addr, "--clients", strconv.Itoa(clients),
-		"--duration", "10m", "--out", "json", "--quiet")
+		"--duration", "10m", "--out", "json", "--ui", "quiet")
 	var out strings.Builder
 	cmd.Stdout = &out
 	if err := cmd.Start(); err != nil {

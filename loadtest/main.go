@@ -36,20 +36,20 @@ const (
 func Main(b Bot) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
-	code := execute(ctx, os.Args, os.Stdout, os.Stderr, b)
+	p := &program{args: os.Args, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, env: os.Environ(), interrupt: stop, bot: b}
+	p.terminal = isTerminal(os.Stdin, p.env) && isTerminal(os.Stderr, p.env)
+	code := p.execute(ctx)
 	stop()
 	os.Exit(code)
 }
 
-// execute is [Main] with the process's arguments and streams as parameters, and with the exit
-// status as its result. args[0] is the program's name.
-func execute(ctx context.Context, args []string, stdout, stderr io.Writer, b Bot) int {
-	name := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
-	p := &program{name: name, args: args, stdout: stdout, stderr: stderr, bot: b}
+// execute is [Main] with the exit status as its result.
+func (p *program) execute(ctx context.Context) int {
+	p.name = strings.TrimSuffix(filepath.Base(p.args[0]), ".exe")
 	cmd := p.command()
-	cmd.SetArgs(args[1:])
+	cmd.SetArgs(p.args[1:])
 	if err := cmd.ExecuteContext(ctx); err != nil {
-		fmt.Fprintf(stderr, "%s: %s\n", name, oneLine(err))
+		fmt.Fprintf(p.stderr, "%s: %s\n", p.name, oneLine(err))
 		var failed runtimeError
 		if errors.As(err, &failed) {
 			return exitRuntime
@@ -67,9 +67,13 @@ func (e runtimeError) Unwrap() error { return e.error }
 
 // program is one execution of the load client.
 type program struct {
-	name           string
-	args           []string
+	name           string   // of the executable
+	args           []string // args[0] is its path
+	stdin          io.Reader
 	stdout, stderr io.Writer
+	env            []string
+	terminal       bool   // stdin and stderr are one
+	interrupt      func() // ends the load test early, as a signal does
 	bot            Bot
 	code           int // the exit status after a command without an error
 }
@@ -193,18 +197,34 @@ func noArgs(cmd *cobra.Command, args []string) error {
 
 // run runs the load test and writes the result to its destinations.
 func (p *program) run(ctx context.Context, o *options) error {
-	r := newRun(*o, p.bot, p.stderr)
-	rep, err := r.play(ctx)
+	s, err := p.screen(ctx, o)
+	if err != nil {
+		return err
+	}
+	rep, err := newRun(*o, p.bot, s).play(ctx)
+	s.close()
 	if err != nil {
 		return runtimeError{err}
 	}
 	if !o.toStdout("text") {
 		for _, why := range rep.Verdict.Reasons {
-			r.screen.note("not ok: " + why)
+			s.note("not ok: " + why)
 		}
 	}
 	p.code = rep.Verdict.Exit
 	return written(o.writeOutputs(p.stdout, func(format string, w io.Writer) error { return write(format, o, rep, w) }))
+}
+
+// screen makes the screen of --ui, and opens its terminal view.
+func (p *program) screen(ctx context.Context, o *options) (*screen, error) {
+	s := newScreen(p.stderr, o.ui == uiQuiet)
+	switch {
+	case o.ui == uiTerm && !p.terminal:
+		return nil, badFlag("ui", o.ui, "stdin and stderr are no terminal: use plain")
+	case o.ui == uiTerm, o.ui == uiAuto && p.terminal:
+		s.open(ctx, p.stdin, p.env, p.interrupt)
+	}
+	return s, nil
 }
 
 // find searches the largest number of clients and writes the search to its destinations.
@@ -212,16 +232,17 @@ func (p *program) find(ctx context.Context, o *options) error {
 	if err := o.parseFind(); err != nil {
 		return err
 	}
-	s, err := find(ctx, o, func(ctx context.Context, o options) (*report, error) { return newRun(o, p.bot, p.stderr).play(ctx) }, func(line string) {
-		if !o.quiet {
-			fmt.Fprintln(p.stderr, line)
-		}
-	}, func(ctx context.Context) {
+	show, err := p.screen(ctx, o)
+	if err != nil {
+		return err
+	}
+	s, err := find(ctx, o, func(ctx context.Context, o options) (*report, error) { return newRun(o, p.bot, show).play(ctx) }, show.progress, func(ctx context.Context) {
 		select {
 		case <-time.After(min(o.duration, findPause)):
 		case <-ctx.Done():
 		}
 	})
+	show.close()
 	failed := err
 	p.code = s.exit()
 	if len(s.Steps) > 0 { // The measured steps are printed also after an error.

@@ -1,6 +1,7 @@
 package loadtest
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -47,7 +48,7 @@ type options struct {
 	ca                           string
 	certHash                     string
 	simulate                     string
-	quiet                        bool
+	ui                           string
 	reconnect                    bool
 	verify                       int
 	perSocket                    int
@@ -129,11 +130,12 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.IntVar(&o.rooms, "rooms", 1, "number of rooms over which the bots are spread, 1 to 1000: see --room")
 	f.StringVar(&o.datagrams, "datagrams", "auto", "way of datagrams, `NAME`: auto, as packets of their own, and over QUIC while those do not arrive, or quic, always over QUIC")
 	f.IntVar(&o.verify, "verify", 0, "number of bots that read and check their state; the others only acknowledge it (default: all)")
-	f.BoolVar(&o.quiet, "quiet", false, "no progress on stderr")
+	f.StringVar(&o.ui, "ui", uiAuto, "`NAME` of the progress on stderr: tui, a view of the terminal; plain, a line each 5 s; quiet, none; auto, tui on a terminal and plain elsewhere")
 }
 
 // validate completes the options, or returns an error that names the flag and the remedy.
 func (o *options) validate() error {
+	o.ui = cmp.Or(o.ui, uiAuto)
 	for _, c := range []struct {
 		ok           bool
 		flag, remedy string
@@ -145,6 +147,7 @@ func (o *options) validate() error {
 		{o.warmup >= 0 && o.warmup <= maxPhase, "warmup", "use 0s to 10m", o.warmup},
 		{o.duration >= minDuration && o.duration <= maxDuration, "duration", "use 100ms to 24h", o.duration},
 		{o.frameRate == 0 || o.frameRate >= minFrames && o.frameRate <= maxFrames, "frame-rate", "use 1 to 1000, or leave it out for the tick rate of each bot's room", o.frameRate},
+		{slices.Contains([]string{uiAuto, uiTerm, uiPlain, uiQuiet}, o.ui), "ui", "use auto, tui, plain or quiet", o.ui},
 		{o.datagrams == "auto" || o.datagrams == "quic", "datagrams", "use auto or quic", o.datagrams},
 		{o.perSocket >= 1 && o.perSocket <= maxPerSocket, "per-socket", "use 1 to 1000", o.perSocket},
 		{o.verify >= 0, "verify", "use 1 or more, or leave it out for all", o.verify},

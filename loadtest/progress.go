@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// lineEvery is the interval between lines of progress without a terminal, which keeps every line.
-const lineEvery = 2 * time.Second
+// lineEvery is the interval between lines of progress.
+const lineEvery = 5 * time.Second
 
 // progress makes the lines of progress. Only the sampler's goroutine uses it.
 type progress struct {
@@ -49,17 +49,24 @@ func bots(playing int64, wanted int) string {
 
 // where names the phase, and its progress.
 func (g *progress) where(now time.Duration) string {
+	done, whole := g.progress(now)
+	if whole == 0 {
+		return g.phase.String()
+	}
+	return fmt.Sprintf("%s %.0f/%.0fs", g.phase, done.Seconds(), whole.Seconds())
+}
+
+// progress sets the phase, and returns its progress and its length, which is 0 if it is not known.
+func (g *progress) progress(now time.Duration) (done, whole time.Duration) {
 	if at := g.run.phase(); at != g.phase {
 		g.phase, g.began = at, now
 	}
-	var whole time.Duration
 	switch g.phase {
 	case warming:
 		whole = g.run.opts.warmup
 	case measuring:
 		whole, g.began = g.run.opts.duration, time.Duration(g.run.window.from.Load())
 	case ramping, verifying, goodbye:
-		return g.phase.String()
 	}
-	return fmt.Sprintf("%s %.0f/%.0fs", g.phase, min(now-g.began, whole).Seconds(), whole.Seconds())
+	return min(now-g.began, whole), whole
 }

@@ -112,27 +112,39 @@ func (r *recorder) merge(o *recorder) {
 
 // live holds the records of a worker since the last point of the series.
 type live struct {
-	rtt, interval, age *hdrhistogram.Histogram
-	snapshots, errors  uint64
+	rtt, interval, age, lateness *hdrhistogram.Histogram
+	snapshots, errors            uint64
+	reasons                      tally // of failed calls and lost connections
+
+	// By client, when the worker hands the record over: see [worker.survey].
+	received []uint64
+	trips    []time.Duration
 }
 
 func newLive() *live {
-	return &live{rtt: newHistogram(), interval: newHistogram(), age: newHistogram()}
+	return &live{rtt: newHistogram(), interval: newHistogram(), age: newHistogram(), lateness: newHistogram(), reasons: tally{}}
 }
 
 func (l *live) merge(o *live) {
 	l.rtt.Merge(o.rtt)
 	l.interval.Merge(o.interval)
 	l.age.Merge(o.age)
+	l.lateness.Merge(o.lateness)
 	l.snapshots += o.snapshots
 	l.errors += o.errors
+	l.reasons.merge(o.reasons)
+	l.received = append(l.received, o.received...)
+	l.trips = append(l.trips, o.trips...)
 }
 
 func (l *live) reset() {
 	l.rtt.Reset()
 	l.interval.Reset()
 	l.age.Reset()
+	l.lateness.Reset()
 	l.snapshots, l.errors = 0, 0
+	clear(l.reasons)
+	l.received, l.trips = l.received[:0], l.trips[:0]
 }
 
 // tally counts reasons by their text.

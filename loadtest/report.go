@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -52,8 +51,8 @@ func (r *run) report(series Series) *report {
 			}
 			at := p.present(&r.window)
 			rep.played += at
-			if !p.again && at >= rep.length/10 && at > 0 {
-				received = append(received, uint64(math.Round(float64(p.received)*float64(rep.length)/float64(at))))
+			if n, ok := p.throughout(at, rep.length); ok {
+				received = append(received, n)
 			}
 			if !p.meter.blind {
 				verifying++

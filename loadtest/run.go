@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -121,8 +120,8 @@ func (j *joins) result(refused, ended tally) Joins {
 	return r
 }
 
-func newRun(o options, b Bot, stderr io.Writer) *run {
-	r := &run{opts: o, bot: b, slots: make([]atomic.Pointer[player], o.clients), clock: clock.NewSystem(), screen: newScreen(stderr, o.quiet), dialErrors: tally{}, start: time.Now(), deadAfter: deadAfter}
+func newRun(o options, b Bot, s *screen) *run {
+	r := &run{opts: o, bot: b, slots: make([]atomic.Pointer[player], o.clients), clock: clock.NewSystem(), screen: s, dialErrors: tally{}, start: time.Now(), deadAfter: deadAfter}
 	r.began = r.now()
 	if o.admin != "" {
 		r.admin = newAdmin(o.admin, o.token)

@@ -1,71 +1,117 @@
 package loadtest
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
+
+	tea "charm.land/bubbletea/v2"
 )
 
-// screen is stderr: one line of progress that is redrawn on a terminal, or a line each time
-// elsewhere, and notes between them. Safe for use by many goroutines.
+// screen is stderr: the terminal view, or lines of progress, and notes. Safe for use by many
+// goroutines.
 type screen struct {
-	quiet    bool
-	terminal bool
-
 	mu    sync.Mutex
 	w     io.Writer
-	drawn bool // the terminal shows a line of progress
+	quiet bool
 	notes int
+	view  *view    // nil without, and after its end
+	kept  []string // messages of the view, which are printed after its end
+	ended chan struct{}
+	quit  func()
 }
 
-func newScreen(w io.Writer, quiet bool) *screen {
-	s := &screen{w: w, quiet: quiet}
-	if f, ok := w.(*os.File); ok {
-		info, err := f.Stat()
-		s.terminal = err == nil && info.Mode()&os.ModeCharDevice != 0
-	}
-	return s
-}
+// The values of --ui.
+const (
+	uiAuto  = "auto" // the terminal view on a terminal, else lines
+	uiTerm  = "tui"
+	uiPlain = "plain"
+	uiQuiet = "quiet"
+)
+
+func newScreen(w io.Writer, quiet bool) *screen { return &screen{w: w, quiet: quiet} }
 
 const (
-	lineWidth = 79 // a line that wraps could not be redrawn
 	// maxNotes bounds the messages of bots and their clients: a handler that panics at every frame
 	// would write the same message 6 000 times a second.
 	maxNotes = 20
+	maxKept  = 200 // messages of the view: a search has some tens of runs
 )
 
-// progress shows a line in place of the last one.
-func (s *screen) progress(line string) {
+// isTerminal reports whether a stream is a terminal with a cursor that can be moved.
+func isTerminal(file *os.File, env []string) bool {
+	if slices.Contains(env, "TERM=dumb") {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// open shows the terminal view until ctx ends, close is called, or the user ends it: then it calls
+// interrupt. Keys are read from in.
+func (s *screen) open(ctx context.Context, in io.Reader, env []string, interrupt func()) {
+	v := newView()
+	p := tea.NewProgram(v, tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithFPS(viewRate),
+		tea.WithEnvironment(env), tea.WithOutput(s.w), tea.WithInput(in), tea.WithWindowSize(v.width, v.height))
+	s.view, s.ended, s.quit = v, make(chan struct{}), p.Quit
+	go func() {
+		defer close(s.ended)
+		_, err := p.Run()
+		s.mu.Lock()
+		s.view = nil
+		for _, text := range s.kept {
+			fmt.Fprintln(s.w, text)
+		}
+		s.mu.Unlock()
+		if err != nil && !errors.Is(err, tea.ErrProgramKilled) {
+			s.note("--ui tui: " + err.Error())
+		}
+		if v.stopped {
+			interrupt()
+		}
+	}()
+}
+
+// close ends the terminal view, if there is one: the terminal is as before.
+func (s *screen) close() {
+	if s.ended != nil {
+		s.quit()
+		<-s.ended
+	}
+}
+
+// showsStatus reports whether the terminal view is open.
+func (s *screen) showsStatus() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.view != nil
+}
+
+// status shows a point of the series in the terminal view.
+func (s *screen) status(st *status) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.view != nil {
+		s.view.take(st)
+	}
+}
+
+// progress prints a line of progress.
+func (s *screen) progress(text string) {
 	if s.quiet {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.terminal {
-		fmt.Fprintln(s.w, line)
-		return
-	}
-	if runes := []rune(line); len(runes) > lineWidth {
-		line = string(runes[:lineWidth])
-	}
-	fmt.Fprint(s.w, "\r\x1b[K", line)
-	s.drawn = true
+	s.printLocked(text)
 }
 
-// line prints a permanent line of progress.
-func (s *screen) line(text string) {
-	if s.quiet {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.clearLocked()
-	fmt.Fprintln(s.w, text)
-}
-
-// note prints a permanent message.
+// note prints a message.
 func (s *screen) note(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,22 +121,17 @@ func (s *screen) note(text string) {
 	case s.notes > maxNotes:
 		return
 	}
-	s.clearLocked()
-	fmt.Fprintln(s.w, text)
+	s.printLocked(text)
 }
 
-// clear removes the line of progress.
-func (s *screen) clear() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.clearLocked()
-}
-
-func (s *screen) clearLocked() {
-	if s.drawn {
-		fmt.Fprint(s.w, "\r\x1b[K")
-		s.drawn = false
+func (s *screen) printLocked(text string) {
+	if s.view == nil {
+		fmt.Fprintln(s.w, text)
+		return
 	}
+	s.kept = append(s.kept, text)
+	s.kept = s.kept[max(0, len(s.kept)-maxKept):]
+	s.view.say(text)
 }
 
 // Write shows a line of the clients' log as a note.

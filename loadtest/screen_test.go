@@ -6,23 +6,10 @@ import (
 	"testing"
 )
 
-func TestATerminalOverwritesItsLine(t *testing.T) {
-	var b strings.Builder
-	s := &screen{w: &b, terminal: true}
-	s.progress("one")
-	s.progress(strings.Repeat("x", 200))
-	s.note("note")
-	s.clear()
-	if want := "\r\x1b[Kone\r\x1b[K" + strings.Repeat("x", lineWidth) + "\r\x1b[Knote\n"; b.String() != want {
-		t.Errorf("got %q, want %q", b.String(), want)
-	}
-}
-
 func TestAFileKeepsEveryLine(t *testing.T) {
 	var b strings.Builder
 	s := newScreen(&b, false)
 	s.progress("one")
-	s.clear()
 	s.progress("two")
 	if want := "one\ntwo\n"; b.String() != want {
 		t.Errorf("got %q, want %q", b.String(), want)

@@ -61,10 +61,18 @@ type sampler struct {
 	joins  int64         // until the last sample, as are errors
 	errors int64
 	ticks  *ticks.Snapshot
-	series Series
-	held   *Point // waits for its pair, once each point covers more than a second
-	pairs  int    // seconds of a point
-	count  int    // seconds in held
+	last   *ticks.Snapshot // the ticks of the last second; nil if unknown
+	// For the terminal view: the records of the measured window, the errors of the run, and the
+	// last reading of the own process.
+	window  *live
+	reasons tally
+	own     usage
+	ownAt   time.Duration
+	shown   time.Duration // when the last line of progress was printed
+	series  Series
+	held    *Point // waits for its pair, once each point covers more than a second
+	pairs   int    // seconds of a point
+	count   int    // seconds in held
 }
 
 // startSampler collects a point each second from a goroutine of its own, until the returned
@@ -76,32 +84,24 @@ func (r *run) startSampler(ctx context.Context) (stop func() Series) {
 		s    = newSampler(ctx, r)
 	)
 	done.Go(func() {
-		shown := r.now()
 		line := progress{run: r}
 		for at := r.now() + sampleEvery; r.clock.WaitUntil(ctx, at) == nil; at = max(at+sampleEvery, r.now()) {
 			p := s.sample(ctx)
 			s.add(p)
-			switch now := r.now(); {
-			case r.opts.soak && now-shown >= soakEvery:
-				r.screen.line(line.line(&p) + s.processes())
-				shown = now
-			case !r.opts.soak && (r.screen.terminal || now-shown >= lineEvery):
-				r.screen.progress(line.line(&p))
-				shown = now
-			}
+			s.show(ctx, &p, &line)
 		}
 	})
 	return func() Series {
 		cancel()
 		done.Wait()
-		r.screen.clear()
 		s.finish()
 		return s.series
 	}
 }
 
 func newSampler(ctx context.Context, r *run) *sampler {
-	s := &sampler{run: r, sum: newLive(), since: r.now(), used: r.now(), pairs: 1, series: Series{Every: sampleEvery.Seconds(), Points: []Point{}}}
+	now := r.now()
+	s := &sampler{run: r, sum: newLive(), window: newLive(), reasons: tally{}, own: ownUsage(), ownAt: now, shown: now - lineEvery, since: now, used: now, pairs: 1, series: Series{Every: sampleEvery.Seconds(), Points: []Point{}}}
 	for range r.workers {
 		s.clean = append(s.clean, newLive())
 	}
@@ -139,6 +139,10 @@ func (s *sampler) sample(ctx context.Context) Point {
 // point makes a point of the gathered records.
 func (s *sampler) point(now time.Duration) Point {
 	r, took := s.run, (now - s.since).Seconds()
+	if r.window.holds(s.since) {
+		s.window.merge(s.sum)
+		s.window.received, s.window.trips = nil, nil
+	}
 	s.since = now
 	joins, errors := r.admitted.Load(), r.failed.Load()+r.gone.Load()+r.drops.Load()
 	p := Point{
@@ -190,7 +194,7 @@ func (s *sampler) serverTicks(ctx context.Context) *ticks.Snapshot {
 		return nil // As above.
 	}
 	before := s.ticks
-	s.ticks = &now
+	s.ticks, s.last = &now, nil
 	if before == nil {
 		return nil
 	}
@@ -198,7 +202,8 @@ func (s *sampler) serverTicks(ctx context.Context) *ticks.Snapshot {
 	if err != nil || d.Tick.Count() == 0 {
 		return nil
 	}
-	return &d
+	s.last = &d
+	return s.last
 }
 
 // finish adds the records that the workers, which have ended, still have.

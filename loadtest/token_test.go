@@ -78,7 +78,7 @@ func TestBotsSendTokens(t *testing.T) {
 		g.mu.Lock()
 		g.names = nil
 		g.mu.Unlock()
-		args := "loadclient --quiet --clients 2 --ramp 0s --warmup 0s --duration 100ms --addr " + s.Addr().String() + " " + c.args
+		args := "loadclient --ui quiet --clients 2 --ramp 0s --warmup 0s --duration 100ms --addr " + s.Addr().String() + " " + c.args
 		var stdout, stderr bytes.Buffer
 		code := loadtest.Execute(t.Context(), strings.Fields(args), &stdout, &stderr, c.bot)
 		if code == 99 { // They played, on a machine that was too busy.

@@ -22,7 +22,7 @@ func TestBotsOfAllTransportsPlayTogether(t *testing.T) {
 	for over, addr := range at {
 		all.Go(func() {
 			_, stdout, _ := load(t, t.Context(), "run", "--addr", addr.String(), "--transport", over.String(), "--clients", "4",
-				"--ramp", "100ms", "--warmup", "200ms", "--duration", "500ms", "--quiet", "--out", "json")
+				"--ramp", "100ms", "--warmup", "200ms", "--duration", "500ms", "--ui", "quiet", "--out", "json")
 			var r loadtest.Result // The exit code also depends on the lateness of the bots.
 			if err := json.Unmarshal([]byte(stdout), &r); err != nil {
 				t.Errorf("over %v: %v", over, err)

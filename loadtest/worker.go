@@ -1,6 +1,7 @@
 package loadtest
 
 import (
+	"math"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -38,6 +39,15 @@ type player struct {
 // present returns the part of the measured window in which the client has played.
 func (p *player) present(w *window) time.Duration {
 	return max(0, time.Duration(w.to.Load())-max(p.started, time.Duration(w.from.Load())))
+}
+
+// throughout returns the snapshots of the measured window for a length of it, of which the client
+// has played a part; false if the part is too short, or if it plays in place of another.
+func (p *player) throughout(played, length time.Duration) (snapshots uint64, ok bool) {
+	if p.again || played <= 0 || played < length/10 {
+		return 0, false
+	}
+	return uint64(math.Round(float64(p.received) * float64(length) / float64(played))), true
 }
 
 // verification is the state of a client's comparison with the server.
@@ -264,6 +274,10 @@ func (p *player) follow(r *run, tick netloop.Rate) {
 // count too, each from its own deadline, or a stall of a second would count as one late frame.
 func (w *worker) late(p *player, now time.Duration) {
 	for ; p.deadline <= now; p.deadline += p.period {
+		if p.meter.slow {
+			continue
+		}
+		record(w.live.lateness, now-p.deadline)
 		if p.meter.measures(p.deadline) {
 			record(w.rec.lateness, now-p.deadline)
 		}
@@ -290,6 +304,7 @@ func (w *worker) depart(p *player, now time.Duration) {
 func (w *worker) leave(p *player, why error) {
 	p.gone = true
 	w.lost.add(reason(why))
+	w.live.reasons.add(reason(why))
 	w.run.gone.Add(1)
 	if p.again {
 		w.run.disturbed.Add(1)
@@ -314,6 +329,7 @@ func (w *worker) handOver() {
 		return
 	}
 	clean := w.spare.Swap(nil)
+	w.survey(w.live)
 	w.full.Store(w.live)
 	w.live = clean
 }

@@ -233,6 +233,7 @@ func TestCallsRefusesInvalidRates(t *testing.T) {
 // a request and its collection.
 func TestProgressCountsEverySampleOnce(t *testing.T) {
 	w, p := bench()
+	w.run.clock = clock.NewSystem()
 	sum, clean, at := newLive(), newLive(), time.Duration(0)
 	for i := range 20 {
 		if clean != nil {

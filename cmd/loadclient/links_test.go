@@ -164,7 +164,7 @@ func play(t *testing.T, l bad, bots int, length time.Duration) *loadtest.Result 
 	file := filepath.Join(t.TempDir(), "result.json")
 	args := []string{
 		"run", "--addr", addr, "--clients", strconv.Itoa(bots), "--ramp", (length / 10).String(), "--warmup", (length / 5).String(),
-		"--duration", length.String(), "--quiet", "--out", "json=" + file,
+		"--duration", length.String(), "--ui", "quiet", "--out", "json=" + file,
 	}
 	if !l.server {
 		args = append(args, "--simulate", l.network)

@@ -36,10 +36,17 @@ func Cell(value, top float64, row, rows int) rune {
 
 // Chart draws the last values of a figure as columns, after its name and its newest value. With
 // several rows the first row is empty.
-func Chart(name, value string, s Style, values []float64, width, rows int) (lines []Line) {
+func Chart(name, value string, s Style, values []float64, width, rows int) []Line {
+	return MarkedChart(name, value, s, values, 0, width, rows)
+}
+
+// MarkedChart draws a chart with a dotted line at a value, such as a budget; 0 is none. Without
+// values it has only the name.
+func MarkedChart(name, value string, s Style, values []float64, mark float64, width, rows int) (lines []Line) {
 	const label = 27
-	values = values[max(0, len(values)-(width-label-1)):]
-	top := 0.0
+	columns := width - label - 1
+	values = values[max(0, len(values)-columns):]
+	top := mark
 	for _, v := range values {
 		top = max(top, v)
 	}
@@ -52,11 +59,22 @@ func Chart(name, value string, s Style, values []float64, width, rows int) (line
 		if row == 0 {
 			l = Text(Soft, " "+Left(name, 13)).And(Strong, Right(value, label-16)).And(Plain, "  ")
 		}
-		var b strings.Builder
-		for _, v := range values {
-			b.WriteRune(Cell(v, top, row, rows))
+		empty := Span{" ", Plain}
+		if mark > 0 && rows > 1 && row == min(int(mark/top*float64(rows)), rows-1) {
+			empty = Span{"┄", Soft}
 		}
-		lines = append(lines, l.And(s, b.String()))
+		for column := range columns {
+			c := ' '
+			if column < len(values) {
+				c = Cell(values[column], top, row, rows)
+			}
+			if c == ' ' {
+				l = append(l, empty)
+			} else {
+				l = l.And(s, string(c))
+			}
+		}
+		lines = append(lines, l)
 	}
 	return lines
 }
