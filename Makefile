@@ -40,7 +40,7 @@ RACE_PACKAGES := $(LONGEST) ./app/... ./client/... ./loadtest/... ./netlooptest/
 NODE_MODULES := $(if $(shell command -v npm),node_modules/.stamp)
 
 .DEFAULT_GOAL := help
-.PHONY: help help-all build demo frames pictures play watch cards run load test plain check $(CHECKS) verify simulate bench bench-floor peers check-peers cost cubes links feel paths lateness fuzz mutate metrics limits dashboard web browser generate clean
+.PHONY: help help-all build demo frames pictures play watch cards run load test plain check $(CHECKS) verify simulate bench bench-floor peers check-peers capacity cost cubes links feel paths lateness fuzz mutate metrics limits dashboard web browser generate clean
 
 # The targets that people use, in the order of make help.
 USED := demo play test run load check bench help-all
@@ -171,6 +171,11 @@ bench: ## all benchmarks with their allocations
 bench-floor: ## the cost of a client beside bare quic-go with the same datagrams: two cores, five minutes
 	go build -C bench -o $(CURDIR)/bin/bench
 	bin/bench $(ARGS)
+
+capacity: build ## how many players of the arena and of the card game this machine holds at 20, 30 and 60 Hz: half an hour; a summary in capacity.json
+	go build -o bin/cards-server ./examples/cards/server
+	go build -o bin/cards-load ./examples/cards/loadclient
+	bin/demo -capacity capacity.json -clients 2000 -duration 6s $(ARGS)
 
 cost: ## measure the figures of docs/PERFORMANCE.md again: two quiet cores, twenty minutes
 	go build -C bench -o $(CURDIR)/bin/bench

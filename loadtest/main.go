@@ -25,6 +25,10 @@ const (
 	exitEarly   = 105 // interrupted: measured for less time than asked
 )
 
+// sameSignal is the time after an interrupt in which a second one has no effect: a terminal sends
+// Ctrl-C to the load client and to the program that has started it, which may pass it on.
+const sameSignal = 300 * time.Millisecond
+
 // Main runs a load test with the flags of the command line and ends the program: --help lists them.
 //
 // The result is written to stdout, for people or as JSON ([Result]), progress to stderr. The exit
@@ -35,7 +39,10 @@ const (
 // 105. A second one kills the program.
 func Main(b Bot) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
+	context.AfterFunc(ctx, func() {
+		time.Sleep(sameSignal)
+		stop()
+	})
 	p := &program{args: os.Args, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, env: os.Environ(), interrupt: stop, bot: b}
 	p.terminal = isTerminal(os.Stdin, p.env) && isTerminal(os.Stderr, p.env)
 	code := p.execute(ctx)

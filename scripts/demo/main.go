@@ -9,8 +9,9 @@
 //	again, without a report  while another player is connected, in a browser
 //	interrupt to the server  it must close its clients and exit 0
 //
-// With -watch, for `make watch`, the server's admin listener has a known address, Prometheus
-// scrapes it if it is installed, and all run until an interrupt.
+// With -capacity, for `make capacity`, it searches the largest number of players of the arena and
+// the card game instead. With -watch, for `make watch`, the server's admin listener has a known
+// address, Prometheus scrapes it if it is installed, and all run until an interrupt.
 package main
 
 import (
@@ -75,6 +76,11 @@ type options struct {
 	// prometheus is the address of its pages.
 	prometheus string
 	extra      []string // further flags of the load client
+
+	capacity string // a file for searches of the largest number of players; empty is none
+	players  []kind
+	rates    []int // ticks per second
+	from     int   // the first number of players
 }
 
 // parse reads the command line. The error names the expected value; help is written to out.
@@ -94,6 +100,10 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	flags.BoolVar(&o.watch, "watch", false, "run Prometheus too, if it is installed, and everything until an interrupt")
 	flags.StringVar(&o.deploy, "deploy", filepath.Join("deploy", "prometheus"), "folder with the configuration of Prometheus, for -watch")
 	flags.StringVar(&o.prometheus, "prometheus", "127.0.0.1:9090", "address of the pages of Prometheus, for -watch")
+	flags.StringVar(&o.capacity, "capacity", "", "search the largest numbers of players that meet the thresholds, up to -clients, and write the results to this file")
+	flags.IntVar(&o.from, "from", 25, "the first number of players of -capacity")
+	players := flags.String("players", "arena,idle,cards", "the sorts of players of -capacity")
+	rates := flags.String("rates", "20,30,60", "the tick rates of -capacity, per second")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return o, err
@@ -103,6 +113,16 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	if o.extra = flags.Args(); o.watch {
 		o.duration = maxDuration
 	}
+	programs := []string{"server", "loadclient"}
+	if o.capacity != "" {
+		if err := o.parsePlayers(*players, *rates); err != nil {
+			return o, err
+		}
+		programs = nil
+		for _, k := range o.players {
+			programs = append(programs, k.server, k.client)
+		}
+	}
 	switch {
 	case o.clients < 1 || o.clients > maxClients:
 		return o, fmt.Errorf("-clients: %d cannot be used: use 1 to %d", o.clients, maxClients)
@@ -111,7 +131,7 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	case len(o.extra) > 0 && !strings.HasPrefix(o.extra[0], "-"):
 		return o, fmt.Errorf("%q is one word too many: demo takes only flags, and after -- those of loadclient run: see demo -help", o.extra[0])
 	}
-	for _, name := range []string{"server", "loadclient"} {
+	for _, name := range programs {
 		if _, err := os.Stat(program(o.bin, name)); err != nil {
 			return o, fmt.Errorf("-bin: %q cannot be used: %w: make build puts the programs into bin", o.bin, err)
 		}
@@ -120,30 +140,57 @@ func parse(args []string, out io.Writer) (o options, err error) {
 }
 
 func run(ctx context.Context, o options) (code int, err error) {
+	if o.capacity != "" {
+		err := capacity(ctx, o, os.Stdout)
+		return status(err), err
+	}
 	dir, err := os.MkdirTemp("", "netloop-demo-")
 	if err != nil {
 		return 1, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
+	err = serve(ctx, o, "server", dir, []string{"--web", o.web}, func(at addresses) error {
+		code, err = demo(ctx, o, dir, at)
+		return err
+	})
+	return max(code, status(err)), err
+}
 
+// status returns the exit status of an error.
+func status(err error) int {
+	if err == nil {
+		return 0
+	}
+	return 1
+}
+
+// serve runs a server while play runs. dir is a folder for its addresses.
+func serve(ctx context.Context, o options, name, dir string, flags []string, play func(addresses) error) (err error) {
 	addrFile := filepath.Join(dir, "addr.json")
-	server := command(context.WithoutCancel(ctx), o.bin, "server", "run", "--listen", "127.0.0.1:0", "--admin", o.admin, "--web", o.web, "--addr-file", addrFile)
+	server := command(context.WithoutCancel(ctx), o.bin, name, append([]string{"run", "--listen", "127.0.0.1:0", "--admin", o.admin, "--addr-file", addrFile}, flags...)...)
 	server.Env = halfTheCores(os.Environ())
+	if o.capacity != "" {
+		server.Stdout = nil // A banner for each row is of no use.
+	}
 	if err := server.Start(); err != nil {
-		return 1, fmt.Errorf("start the server: %w", err)
+		return fmt.Errorf("start the server: %w", err)
 	}
 	ended := make(chan error, 1) // one sender, one value
 	go func() { ended <- server.Wait() }()
 	defer func() {
-		if e := stopServer(server, ended); e != nil && code == 0 {
-			code, err = 1, e
+		if e := stopServer(server, ended); err == nil {
+			err = e
 		}
 	}()
-
 	at, err := waitReady(ctx, addrFile, ended)
 	if err != nil {
-		return 1, err
+		return err
 	}
+	return play(at)
+}
+
+// demo lets bots play on a server.
+func demo(ctx context.Context, o options, dir string, at addresses) (code int, err error) {
 	if o.watch {
 		stop, err := watch(ctx, o, at, dir, os.Stdout)
 		defer stop()
@@ -179,8 +226,17 @@ func run(ctx context.Context, o options) (code int, err error) {
 func bots(ctx context.Context, o options, at addresses, duration time.Duration) *exec.Cmd {
 	return command(ctx, o.bin, "loadclient", append([]string{
 		"run", "--addr", at.Listen, "--admin", "http://" + at.Admin,
-		"--clients", strconv.Itoa(o.clients), "--verify", strconv.Itoa(readers(o.clients)), "--duration", duration.String(),
+		"--clients", strconv.Itoa(o.clients), "--verify", strconv.Itoa(readers(o.clients)), "--duration", duration.String(), "--ui", progress(duration),
 	}, o.extra...)...)
+}
+
+// progress returns the --ui of bots: the terminal shows the address of the page, so there is no
+// view, and for hours no line either.
+func progress(duration time.Duration) string {
+	if duration > time.Hour {
+		return "quiet"
+	}
+	return "plain"
 }
 
 // readers returns the number of bots that read and check their state. The others acknowledge it

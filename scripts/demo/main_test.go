@@ -21,7 +21,7 @@ import (
 func bins(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, name := range []string{"server", "loadclient"} {
+	for _, name := range []string{"server", "loadclient", "cards-server", "cards-load"} {
 		if err := os.WriteFile(program(dir, name), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -32,15 +32,18 @@ func bins(t *testing.T) string {
 func TestInvalidFlagsAreRefusedBeforeTheStart(t *testing.T) {
 	bin := bins(t)
 	for args, want := range map[string]string{
-		"foo":                  `"foo" is one word too many`,
-		"-clients 5 foo -nope": `"foo" is one word too many`,
-		"-clients 0":           "-clients: 0 cannot be used: use 1 to 10000",
-		"-clients 10001":       "use 1 to 10000",
-		"-clients many":        `"many" for flag -clients`,
-		"-duration 0":          "-duration: 0s cannot be used: use 100ms to 24h",
-		"-duration 25h":        "use 100ms to 24h",
-		"-nope":                "-nope: demo -help lists the flags",
-		"-bin /does/not/exist": "make build puts the programs into bin",
+		"foo":                              `"foo" is one word too many`,
+		"-clients 5 foo -nope":             `"foo" is one word too many`,
+		"-clients 0":                       "-clients: 0 cannot be used: use 1 to 10000",
+		"-clients 10001":                   "use 1 to 10000",
+		"-clients many":                    `"many" for flag -clients`,
+		"-duration 0":                      "-duration: 0s cannot be used: use 100ms to 24h",
+		"-duration 25h":                    "use 100ms to 24h",
+		"-nope":                            "-nope: demo -help lists the flags",
+		"-capacity a -players arena,chess": `-players: "chess" cannot be used: use arena, idle and cards`,
+		"-capacity a -rates 20,fast":       `-rates: "fast" cannot be used: use ticks a second`,
+		"-capacity a -rates 1001":          `-rates: "1001"`,
+		"-bin /does/not/exist":             "make build puts the programs into bin",
 	} {
 		_, err := parse(append([]string{"-bin", bin}, strings.Fields(args)...), new(bytes.Buffer))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
