@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"net"
 	"sync"
 	"time"
 
@@ -26,6 +27,17 @@ func (r *run) openSockets() error {
 		}
 		r.dialers = append(r.dialers, d)
 	}
+	for n, slow := range r.opts.slowOf {
+		if slow == "" {
+			continue
+		}
+		socket, err := r.socket(uint64(n))
+		if err != nil {
+			return err
+		}
+		r.slowReaders[n] = &slowReader{run: r}
+		r.slowDialers[n] = r.slow(socket, r.slowReaders[n])
+	}
 	return nil
 }
 
@@ -34,11 +46,27 @@ func (r *run) openSocket(n uint64) (*client.Dialer, error) {
 	if r.simulated == nil {
 		return client.NewDialer()
 	}
-	socket, err := netem.Dial(netem.Config{Spec: r.opts.network, Seed: r.opts.seed + n, Stats: r.simulated})
+	socket, err := r.socket(n)
 	if err != nil {
 		return nil, err
 	}
 	return bridge.Client.NewDialer(socket).(*client.Dialer), nil
+}
+
+// socket opens a UDP socket, with --simulate behind a network with the n-th seed.
+func (r *run) socket(n uint64) (net.PacketConn, error) {
+	if r.simulated == nil {
+		return net.ListenUDP("udp", nil)
+	}
+	return netem.Dial(netem.Config{Spec: r.opts.network, Seed: r.opts.seed + n, Stats: r.simulated})
+}
+
+// dialer returns the dialer of a client.
+func (r *run) dialer(n int) *client.Dialer {
+	if d := r.slowDialers[n]; d != nil {
+		return d
+	}
+	return r.dialers[n/r.perSocket]
 }
 
 // dialTimeout bounds the connection of one client: handshake and admission.
@@ -50,7 +78,10 @@ func (r *run) dial(ctx context.Context, e event) (*player, error) {
 	defer cancel()
 	n, began := e.client, r.now()
 	addr, trust := r.opts.target(n)
-	c, err := r.dialers[n/r.perSocket].Dial(ctx, addr, client.Config{
+	if s := r.slowReaders[n]; s != nil {
+		s.joined.Store(0)
+	}
+	c, err := r.dialer(n).Dial(ctx, addr, client.Config{
 		Schema: r.bot.Schema(), Join: r.bot.Join(n), TLS: trust, Transport: r.opts.over[n], QUICDatagrams: r.opts.datagrams == "quic",
 		Room:      r.opts.roomOf(n),
 		Tokens:    func(context.Context) (string, error) { return r.token(n) },
@@ -99,6 +130,9 @@ func (r *run) player(c *client.Client, e event) *player {
 // begin hands a client to its worker, which anchors its scheduled calls at the time of its join.
 func (r *run) begin(p *player, anchor time.Duration) {
 	p.meter.anchor = anchor
+	if s := r.slowReaders[p.meter.n]; s != nil {
+		s.joined.Store(int64(max(r.now(), 1)))
+	}
 	r.slots[p.meter.n].Store(p)
 	r.workers[p.meter.n%len(r.workers)].add <- p
 }

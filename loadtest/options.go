@@ -124,7 +124,7 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.churn, "churn", "", "`SHARE` of the bots that is replaced while measured, as in 1%/s: a bot leaves and another joins")
 	f.StringVar(&o.storm, "storm", "", "all bots leave and join anew at once, `AT` a time of the measured window; without a value after half of it")
 	f.Lookup("storm").NoOptDefVal = halfway
-	f.StringVar(&o.slow, "slow-readers", "", "`SHARE` of bots that run one frame in ten, as in 10%: they load the server, and their own figures do not count")
+	f.StringVar(&o.slow, "slow-readers", "", "`SHARE` of bots that leave their sockets unread for 15 s of each 20 s while measured, as in 10%; their own figures do not count")
 	f.StringVar(&o.profile, "profile", "", "`NAME` of the bots' behaviour, of those that the bot has; or several by share, as in play=90,idle=10")
 	f.StringVar(&o.room, "room", "", "`NAME` of the bots' room (default: the server's default room); with --rooms, * is the number of the room")
 	f.IntVar(&o.rooms, "rooms", 1, "number of rooms over which the bots are spread, 1 to 1000: see --room")

@@ -1,6 +1,7 @@
 package loadtest
 
 import (
+	"errors"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
 )
 
 // planned returns options with a parsed schedule.
@@ -133,14 +135,10 @@ func TestRecordedSchedulesAreEqual(t *testing.T) {
 	}
 }
 
-// A client of --slow-readers runs one frame in ten, and has no figures.
+// A client of --slow-readers has no figures, and its connection does not count as lost.
 func TestSlowReadersHaveNoFigures(t *testing.T) {
 	w, p := bench()
 	p.meter.slow = true
-	p.follow(w.run, netloop.Hz(50))
-	if p.period != 200*time.Millisecond {
-		t.Errorf("a frame each %v", p.period)
-	}
 	p.deadline = time.Second
 	w.late(p, 1100*time.Millisecond)
 	w.snapshot(p, 1100*time.Millisecond, 100)
@@ -148,5 +146,34 @@ func TestSlowReadersHaveNoFigures(t *testing.T) {
 	p.meter.begin(1100*time.Millisecond, nil)
 	if r := w.rec; r.lateness.TotalCount()+r.interval.TotalCount() > 0 || r.snapshots+r.sent > 0 {
 		t.Errorf("%+v", r)
+	}
+	w.state(p, client.Reconnecting, 0)
+	w.state(p, client.Playing, 1)
+	w.leave(p, errors.New("slow"))
+	if r := w.run; len(w.lost) > 0 || r.drops.Load()+r.resumes.Load()+r.away.Load() != 0 || r.gone.Load() != r.disturbed.Load() || r.slowDrops.Load() != 2 {
+		t.Errorf("lost %v, %d drops of slow readers", w.lost, r.slowDrops.Load())
+	}
+}
+
+// A slow reader leaves its sockets unread for a part of each period of the window, from its join on,
+// and reads outside of the window and while it joins.
+func TestSlowReadersPause(t *testing.T) {
+	const s = time.Second
+	w, _ := bench()
+	w.run.window.open(10*s, 100*s)
+	for joined, unread := range map[time.Duration][][2]time.Duration{
+		2 * s: {{10 * s, 25 * s}, {30 * s, 45 * s}, {50 * s, 65 * s}, {70 * s, 85 * s}, {90 * s, 100 * s}}, 91 * s: {{91 * s, 100 * s}}, 0: nil,
+	} {
+		r := slowReader{run: w.run}
+		r.joined.Store(int64(joined))
+		for at := time.Duration(0); at < 110*s; at += s / 2 {
+			if joined > at {
+				continue
+			}
+			want := slices.ContainsFunc(unread, func(of [2]time.Duration) bool { return at >= of[0] && at < of[1] })
+			if got := r.unread(at); got != want {
+				t.Errorf("joined at %v, at %v: unread %v", joined, at, got)
+			}
+		}
 	}
 }

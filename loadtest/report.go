@@ -66,6 +66,7 @@ func (r *run) report(series Series) *report {
 	rep.Clients = Clients{
 		Wanted: r.opts.clients, Connected: int(r.entered.Load()), Failed: int(r.failed.Load()), Disconnected: int(r.gone.Load() - r.disturbed.Load()),
 		Verifying: verifying, Drops: int(r.drops.Load()), Resumes: int(r.resumes.Load()),
+		SlowReaders: len(r.slowReaders), SlowDrops: int(r.slowDrops.Load()),
 	}
 	rep.fill(received)
 	rep.Run, rep.Series = r.describe(rep), series

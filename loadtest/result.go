@@ -61,6 +61,10 @@ type Clients struct {
 	Drops int `json:"drops"`
 	// of them, those after which the client resumed its seat, instead of joining anew
 	Resumes int `json:"resumes"`
+	// those of --slow-readers, which count neither as disconnected nor in Drops, and their
+	// connections that broke or ended
+	SlowReaders int `json:"slow_readers"`
+	SlowDrops   int `json:"slow_reader_drops"`
 }
 
 // Joins has the admissions of the whole run.

@@ -5,7 +5,9 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -55,6 +57,10 @@ type run struct {
 	// perSocket is the number of clients of each dialer.
 	perSocket int
 	simulated *netem.Stats // nil without --simulate
+	// Those of --slow-readers have a socket each, by client.
+	slowReaders map[int]*slowReader
+	slowDialers map[int]*client.Dialer
+	slowDrops   atomic.Int64 // their connections that broke or ended
 
 	deadAfter time.Duration // see deadAfter
 
@@ -121,7 +127,7 @@ func (j *joins) result(refused, ended tally) Joins {
 }
 
 func newRun(o options, b Bot, s *screen) *run {
-	r := &run{opts: o, bot: b, slots: make([]atomic.Pointer[player], o.clients), clock: clock.NewSystem(), screen: s, dialErrors: tally{}, start: time.Now(), deadAfter: deadAfter}
+	r := &run{opts: o, bot: b, slots: make([]atomic.Pointer[player], o.clients), clock: clock.NewSystem(), screen: s, dialErrors: tally{}, slowReaders: map[int]*slowReader{}, slowDialers: map[int]*client.Dialer{}, start: time.Now(), deadAfter: deadAfter}
 	r.began = r.now()
 	if o.admin != "" {
 		r.admin = newAdmin(o.admin, o.token)
@@ -318,7 +324,7 @@ func (r *run) hangUp() {
 	r.enter(goodbye)
 	r.ended.Wait()
 	var closing sync.WaitGroup
-	for _, d := range r.dialers {
+	for _, d := range slices.AppendSeq(slices.Clone(r.dialers), maps.Values(r.slowDialers)) {
 		closing.Go(func() { _ = d.Close() })
 	}
 	closing.Wait()

@@ -87,6 +87,9 @@ func writeCounts(w io.Writer, o *options, r *report) {
 	}
 	c, s := r.Clients, r.Snapshots
 	line("clients", "%d wanted, %d connected, %d failed, %d disconnected, %d drops, %d resumed", c.Wanted, c.Connected, c.Failed, c.Disconnected, c.Drops, c.Resumes)
+	if c.SlowReaders > 0 {
+		line("slow readers", "%d, whose connections broke %d times", c.SlowReaders, c.SlowDrops)
+	}
 	line("snapshots", "%s received, per client %s Hz (p50), %s Hz (min), %s kB/s", grouped(s.Received), figure(s.Rate.P50), figure(s.Rate.Min), kilo(s.Bytes))
 	line("calls", "%s sent, %s answered%s", grouped(r.RPC.Sent), grouped(r.RPC.Answered), because(r.rec.callErrors))
 	if len(r.Counts) > 0 {

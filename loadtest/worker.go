@@ -207,7 +207,14 @@ func (w *worker) state(p *player, now client.Phase, resumes uint64) {
 	if away == p.away {
 		return
 	}
-	if p.away = away; away {
+	p.away = away
+	if p.meter.slow {
+		if away {
+			w.run.slowDrops.Add(1)
+		}
+		return
+	}
+	if away {
 		w.run.drops.Add(1)
 		w.run.away.Add(1)
 		return
@@ -257,16 +264,10 @@ func (w *worker) look(p *player, now time.Duration) {
 	p.stats = s
 }
 
-// slowdown is the number of frames of which a bot of --slow-readers runs one.
-const slowdown = 10
-
 // follow adapts the frame rate of a bot to its room, which may be another than before.
 func (p *player) follow(r *run, tick netloop.Rate) {
 	if tick.Num > 0 && tick != p.rate {
 		p.rate, p.period = tick, r.framePeriod(tick)
-		if p.meter.slow {
-			p.period *= slowdown
-		}
 	}
 }
 
@@ -291,7 +292,7 @@ func (w *worker) depart(p *player, now time.Duration) {
 	if from := max(p.started, time.Duration(w.run.window.from.Load())); !p.meter.slow {
 		w.played += max(0, min(now, time.Duration(w.run.window.to.Load()))-from)
 	}
-	if p.away { // Its connection was broken.
+	if p.away && !p.meter.slow { // Its connection was broken.
 		w.run.away.Add(-1)
 	}
 	p.gone, p.departed, w.departed = true, true, true
@@ -303,10 +304,14 @@ func (w *worker) depart(p *player, now time.Duration) {
 // leave records the end of a connection that the run has not ended.
 func (w *worker) leave(p *player, why error) {
 	p.gone = true
-	w.lost.add(reason(why))
-	w.live.reasons.add(reason(why))
+	if p.meter.slow {
+		w.run.slowDrops.Add(1)
+	} else {
+		w.lost.add(reason(why))
+		w.live.reasons.add(reason(why))
+	}
 	w.run.gone.Add(1)
-	if p.again {
+	if p.again || p.meter.slow {
 		w.run.disturbed.Add(1)
 	}
 	p.verify = failed

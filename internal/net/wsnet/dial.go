@@ -27,6 +27,8 @@ type Dialer struct {
 	cancel context.CancelFunc
 	links  sync.WaitGroup
 	chunks driver.Chunks
+	// Wrap replaces each TCP connection, if it is not nil. It is set before the first dial.
+	Wrap func(net.Conn) net.Conn
 
 	mu     sync.Mutex // orders links.Add before links.Wait
 	closed bool
@@ -127,7 +129,7 @@ func (d *Dialer) Dial(ctx context.Context, cfg DialConfig) (*transport.Session, 
 
 // dial connects, performs the handshake and starts the link.
 func (d *Dialer) dial(ctx context.Context, cfg DialConfig, hello []byte) (*transport.Session, *netloopv1.Welcome, error) {
-	c, err := driver.Retry(ctx, func() (*Conn, error) { return connect(ctx, &cfg) }, refusedAtOnce)
+	c, err := driver.Retry(ctx, func() (*Conn, error) { return d.connect(ctx, &cfg) }, refusedAtOnce)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -156,7 +158,7 @@ var errBusy = errors.New("server accepts no clients now")
 func refusedAtOnce(err error) bool { return errors.Is(err, errBusy) }
 
 // connect opens a WebSocket.
-func connect(ctx context.Context, cfg *DialConfig) (*Conn, error) {
+func (d *Dialer) connect(ctx context.Context, cfg *DialConfig) (*Conn, error) {
 	var c *Conn
 	dial := &http.Transport{
 		DisableKeepAlives: true, TLSClientConfig: cfg.TLS,
@@ -164,6 +166,9 @@ func connect(ctx context.Context, cfg *DialConfig) (*Conn, error) {
 			socket, err := (&net.Dialer{Timeout: cfg.Quiet}).DialContext(ctx, network, addr)
 			if err == nil {
 				c = newConn(socket)
+				if d.Wrap != nil {
+					socket = d.Wrap(socket)
+				}
 			}
 			return socket, err
 		},

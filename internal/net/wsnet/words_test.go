@@ -195,7 +195,7 @@ func TestDatagramsOutOfTheirTime(t *testing.T) {
 // once, and its round trip is measured.
 func TestAConnectionThatHasEnded(t *testing.T) {
 	h := serve(t, nil)
-	c, err := connect(t.Context(), &DialConfig{URL: "ws://" + h.at + endpoint.Path})
+	c, err := NewDialer().connect(t.Context(), &DialConfig{URL: "ws://" + h.at + endpoint.Path})
 	if err != nil {
 		t.Fatal(err)
 	}
