@@ -177,6 +177,14 @@ func temporary(code netloop.Code) bool {
 // broken handles the loss of the connection: it starts to reconnect or, if the client already
 // reconnects, plans the next attempt.
 func (n *connection) broken(why netloop.Closed) {
+	if n.rejoin == nil {
+		n.log.Warn("connection is broken, reconnecting", "error", &why)
+	}
+	n.drop(why)
+}
+
+// drop is broken without a message in the log.
+func (n *connection) drop(why netloop.Closed) {
 	n.session.Close(transport.CodeTimeout, why.Text) // No effect if the session has ended.
 	now := n.clock.Now()
 	if r := n.rejoin; r != nil {
@@ -188,7 +196,6 @@ func (n *connection) broken(why netloop.Closed) {
 	}
 	n.stats.Drops++
 	n.rejoin = &rejoin{since: now, next: now, state: n.state, err: &why}
-	n.log.Warn("connection is broken, reconnecting", "error", &why)
 	n.reconnect()
 }
 

@@ -195,6 +195,11 @@ func init() { //nolint:gochecknoinits // The only bridge: see package bridge.
 	bridge.Client.Blind = func(c any) { c.(*Client).replica.Blind() }
 	bridge.Client.Inspect = func(c any, fn func(tick any)) { c.(*Client).inspect(func(t *netloop.Tick) { fn(t) }) }
 	bridge.Client.NewDialer = func(socket net.PacketConn) any { return dialerOf(quicnet.NewDialerOn(socket)) }
+	bridge.Client.Break = func(c any) {
+		if n := &c.(*Client).conn; n.live() && n.reconnects(netloop.CodeTimeout) {
+			n.drop(netloop.Closed{Code: netloop.CodeTimeout, Text: "broken by a test"})
+		}
+	}
 	bridge.Client.WrapStreams = func(d any, wrap func(net.Conn) net.Conn) { d.(*Dialer).sockets.Wrap = wrap }
 	bridge.Client.New = func(cfg any, m bridge.Memory) (any, error) {
 		c, err := newClient(cfg.(Config), m.Clock)

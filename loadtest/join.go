@@ -177,9 +177,14 @@ func (r *run) startEvents(ctx context.Context, from time.Duration, all []event) 
 			if r.clock.WaitUntil(ctx, from+e.at) != nil {
 				return
 			}
-			if e.again {
+			switch {
+			case e.drop:
+				if p := r.slots[e.client].Load(); p != nil {
+					p.breaking.Store(true)
+				}
+			case e.again:
 				under.Go(func() { r.rejoin(ctx, e, from) })
-			} else {
+			default:
 				under.Go(func() { r.join(ctx, e, from) })
 			}
 		}

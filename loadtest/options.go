@@ -45,6 +45,7 @@ type options struct {
 
 	// The population, see plan.
 	schedule, churn, storm, slow string
+	stormBy                      string
 	ca                           string
 	certHash                     string
 	simulate                     string
@@ -122,8 +123,9 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.web, "web", "", "the server's pages, `HOST:PORT`, for bots over websocket if others use another transport")
 	f.StringVar(&o.schedule, "schedule", constant, "`SHAPE` of the number of bots over time: const, all connect in the ramp; step or line, it grows over the measured time in ten steps or evenly")
 	f.StringVar(&o.churn, "churn", "", "`SHARE` of the bots that is replaced while measured, as in 1%/s: a bot leaves and another joins")
-	f.StringVar(&o.storm, "storm", "", "all bots leave and join anew at once, `AT` a time of the measured window; without a value after half of it")
+	f.StringVar(&o.storm, "storm", "", "all bots leave and join anew at once, or as --storm-by says, `AT` a time of the measured window; without a value after half of it")
 	f.Lookup("storm").NoOptDefVal = halfway
+	f.StringVar(&o.stormBy, "storm-by", stormLeave, "what all bots do in --storm, `NAME`: leave, and join anew; or drop, they lose their connections and resume their seats")
 	f.StringVar(&o.slow, "slow-readers", "", "`SHARE` of bots that leave their sockets unread for 15 s of each 20 s while measured, as in 10%; their own figures do not count")
 	f.StringVar(&o.profile, "profile", "", "`NAME` of the bots' behaviour, of those that the bot has; or several by share, as in play=90,idle=10")
 	f.StringVar(&o.room, "room", "", "`NAME` of the bots' room (default: the server's default room); with --rooms, * is the number of the room")

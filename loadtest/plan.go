@@ -15,7 +15,8 @@ import (
 type event struct {
 	at     time.Duration
 	client int
-	again  bool // the client leaves and joins anew; without it it joins for the first time
+	again  bool // the client leaves and joins anew
+	drop   bool // its connection breaks; without both it joins for the first time
 }
 
 // The schedules of the number of clients.
@@ -46,7 +47,7 @@ func (o *options) plan() (ramp, window []event) {
 	window = append(window, o.churnEvents()...)
 	if o.stormAt >= 0 {
 		for n := range o.clients {
-			window = append(window, event{at: o.stormAt, client: n, again: true})
+			window = append(window, event{at: o.stormAt, client: n, again: o.stormBy == stormLeave, drop: o.stormBy == stormDrop})
 		}
 	}
 	slices.SortStableFunc(window, func(a, b event) int { return cmp.Compare(a.at, b.at) })
@@ -106,6 +107,12 @@ func (o *options) parseSchedule() (err error) {
 			return badFlag("storm", o.storm, "use a time in the measured window, as in --storm=10s")
 		}
 	}
+	switch o.stormBy = cmp.Or(o.stormBy, stormLeave); {
+	case o.stormBy != stormLeave && o.stormBy != stormDrop:
+		return badFlag("storm-by", o.stormBy, "use leave or drop")
+	case o.stormBy == stormDrop && (o.stormAt < 0 || !o.reconnect):
+		return badFlag("storm-by", o.stormBy, "give --storm too, and let the bots reconnect")
+	}
 	if o.slow != "" {
 		part, err := parseShare(o.slow)
 		if err != nil {
@@ -116,8 +123,12 @@ func (o *options) parseSchedule() (err error) {
 	return nil
 }
 
-// halfway is the value of --storm without one.
-const halfway = "halfway"
+// The values of --storm-by, and that of --storm without one.
+const (
+	stormLeave = "leave" // and join anew
+	stormDrop  = "drop"  // the connections break, and the clients resume their seats
+	halfway    = "halfway"
+)
 
 // parseShare reads a share such as 10%.
 func parseShare(text string) (float64, error) {

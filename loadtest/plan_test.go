@@ -155,8 +155,8 @@ func TestSlowReadersHaveNoFigures(t *testing.T) {
 	}
 }
 
-// A slow reader leaves its sockets unread for a part of each period of the window, from its join on,
-// and reads outside of the window and while it joins.
+// A slow reader leaves its sockets unread for a part of each period of the window, from its join
+// on, and reads outside of the window and while it joins.
 func TestSlowReadersPause(t *testing.T) {
 	const s = time.Second
 	w, _ := bench()

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
@@ -68,6 +69,19 @@ func TestARunDisturbsItsBots(t *testing.T) {
 	// A dial that the end of the window cancels may have been admitted.
 	if quic == 0 || socket == 0 || quic+socket < float64(r.Joins.Admitted) || quic+socket > float64(r.Joins.Admitted+8) {
 		t.Errorf("the server admitted %v and %v, the bots count %d", quic, socket, r.Joins.Admitted)
+	}
+}
+
+// All bots lose their connections at once, and resume their seats over each transport. A server
+// that keeps no seats admits them anew. The run disturbs no figure of losses.
+func TestAStormOfBrokenConnections(t *testing.T) {
+	for keep, resumes := range map[time.Duration]int{0: 6, -1: 0} {
+		s, _ := serve(t, netloop.Config{Web: "127.0.0.1:0", Room: netloop.RoomSpec{KeepDropped: keep}}, newWatched())
+		code, r, stderr := result(t, t.Context(), s, "--web", s.WebAddr().String(), "--transport", "quic=1,websocket=1,webtransport=1", "--clients", "6",
+			"--storm=200ms", "--storm-by", "drop", "--warmup", "200ms", "--duration", "2s")
+		if want := (loadtest.Clients{Wanted: 6, Connected: 6, Verifying: 6, Drops: 6, Resumes: resumes}); r.Clients != want || !r.Converged || code != 0 && !r.Saturated {
+			t.Errorf("exit %d, %+v: %s", code, r.Clients, stderr)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/bridge"
 )
 
 // player is one client of the load test. Its worker's goroutine owns it.
@@ -31,6 +32,7 @@ type player struct {
 
 	again    bool          // it has joined in place of another: the run has disturbed it
 	started  time.Duration // when its frames began
+	breaking atomic.Bool   // its connection shall break
 	leaving  atomic.Bool   // it shall leave, and close left
 	left     chan struct{} // closed when it has left, or was lost
 	departed bool          // it has left because it should; written before left is closed
@@ -231,6 +233,9 @@ func (w *worker) frame(p *player, now time.Duration) {
 	if p.leaving.Load() {
 		w.depart(p, now)
 		return
+	}
+	if p.breaking.Swap(false) {
+		bridge.Client.Break(p.client)
 	}
 	w.late(p, now)
 	p.client.Step(now - p.last)

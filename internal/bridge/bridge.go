@@ -128,6 +128,8 @@ var Client struct {
 	New func(cfg any, m Memory) (client any, err error)
 	// NewDialer makes a *client.Dialer of a socket, which it then owns.
 	NewDialer func(socket net.PacketConn) any
+	// Break makes a *client.Client lose its connection between two frames, and reconnect.
+	Break func(client any)
 	// WrapStreams puts a wrapper around each later TCP connection of a *client.Dialer.
 	WrapStreams func(dialer any, wrap func(net.Conn) net.Conn)
 	// Blind makes a *client.Client acknowledge packets without decoding them, so that it has no
