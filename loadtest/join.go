@@ -219,7 +219,12 @@ func (r *run) rejoin(ctx context.Context, e event, from time.Duration) {
 			r.begin(p, from+e.at)
 			return
 		}
-		if r.clock.WaitUntil(ctx, r.now()+wait) != nil {
+		// The clock's exact wait has a file for each waiting goroutine: too many in a storm.
+		retry := time.NewTimer(wait)
+		select {
+		case <-retry.C:
+		case <-ctx.Done():
+			retry.Stop()
 			return
 		}
 	}
