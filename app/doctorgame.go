@@ -81,7 +81,7 @@ func examineMethods(sc *schema.Schema) finding {
 		}
 	}
 	if len(free) == 0 {
-		return finding{about: "messages", is: fmt.Sprintf("all %d methods have a limit, or only the server sends them", len(forms.Methods))}
+		return finding{about: "messages", is: "each has a limit, or only the server sends it"}
 	}
 	return finding{
 		about: "messages", is: "without a limit of their own: " + firstOf(free), note: true,
