@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -34,6 +35,7 @@ func TestMain(m *testing.M) {
 	case os.Getenv(memberVariable) != "":
 		exit(runMember(os.Getenv(memberVariable)))
 	}
+	_ = flag.Set("test.parallel", "5") // The tests wait nearly all of their time.
 	os.Exit(m.Run())
 }
 
