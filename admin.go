@@ -1,8 +1,10 @@
 package netloop
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"time"
 
@@ -44,6 +46,20 @@ func (s *Server) listenAdmin(controller *admission.Controller) (*admin.Server, e
 		return nil, fmt.Errorf("netloop: Admin: %w", err)
 	}
 	return a, nil
+}
+
+// page answers one of the pages without a listener, for tests.
+func (s *Server) page(ctx context.Context, path string, query url.Values) (any, error) {
+	for _, r := range slices.Concat(s.routes(), s.inspectorRoutes(), s.playgroundRoutes(nil)) {
+		switch {
+		case r.Path != path:
+		case r.Read != nil:
+			return r.Read(ctx, query)
+		case r.Act != nil:
+			return r.Act(ctx, query)
+		}
+	}
+	return nil, fmt.Errorf("netloop: there is no page %q", path)
 }
 
 // routes returns the pages of the admin listener.

@@ -62,6 +62,7 @@ func setHooks() bool {
 				}
 			},
 			Tell:           s.notify,
+			Page:           s.page,
 			SetIdleTimeout: func(idle time.Duration) { s.idle = idle },
 			Simulate:       func(cfg netem.Config) { s.network = &cfg },
 		}

@@ -7,9 +7,11 @@
 package bridge
 
 import (
+	"context"
 	"log/slog"
 	"math/rand/v2"
 	"net"
+	"net/url"
 	"time"
 
 	"github.com/netloop/netloop/internal/loop"
@@ -108,6 +110,9 @@ type Server struct {
 	Adopt func(func(Room))
 	// Tell reports changes to the watches of the rooms, if a report is due.
 	Tell func()
+	// Page returns the content of a page of the admin listener for a token of role read, or does
+	// what the page does. It may wait for a tick, so the goroutine of a room must not call it.
+	Page func(ctx context.Context, path string, query url.Values) (any, error)
 }
 
 // Room is an opened room of a server, other than its default room.

@@ -139,6 +139,9 @@ var actions = []action{
 			p.keeps.usurp(e.Room)
 		}
 	}},
+	{"operator", 10, func(d *drawer) Event {
+		return Event{Room: d.room(), Bot: d.bot(), N: d.Uint64(), For: oneOf(d, 0, time.Second, time.Minute)}
+	}, func(p *play, e *Event) { p.operator.act(e) }},
 	{"failing saves", 2, func(d *drawer) Event { return Event{N: d.Uint64N(2)} }, func(p *play, e *Event) { p.saves.failing = e.N > 0 }},
 }
 

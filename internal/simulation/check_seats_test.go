@@ -37,7 +37,8 @@ type roomFacts struct {
 	left     map[string]time.Duration // when players left, by subject
 	watched  map[string]bool          // whether they left as spectators
 	opened   time.Duration
-	empty    time.Duration // since then, if it is
+	empty    time.Duration             // since then, if it is
+	kicked   map[netloop.ClientID]bool // by the operator
 }
 
 type seat struct {
@@ -67,7 +68,7 @@ func (r *rooms) opened(h *gameRoom) {
 	}
 	r.newest[name] = h.key.inc
 	r.delayed = r.delayed || h.room.Spec().SpectatorDelay > 0
-	r.byName[name] = &roomFacts{key: h.key, gameRoom: h, spec: h.room.Spec(), in: map[netloop.ClientID]*seat{}, left: map[string]time.Duration{}, watched: map[string]bool{}, opened: r.now(), empty: r.now()}
+	r.byName[name] = &roomFacts{key: h.key, gameRoom: h, spec: h.room.Spec(), in: map[netloop.ClientID]*seat{}, left: map[string]time.Duration{}, watched: map[string]bool{}, kicked: map[netloop.ClientID]bool{}, opened: r.now(), empty: r.now()}
 }
 
 // of returns the facts of a room that has not ended, or nil.
@@ -135,6 +136,9 @@ func (r *rooms) resumed(key roomKey, c *netloop.Client, bot int) {
 		r.p.fail("seats", "client %d of room %q plays for a while and watches for a while", c.ID(), key.name)
 	}
 	s.dropped, s.bot = false, bot
+	if f := r.of(key); f != nil && f.kicked[c.ID()] { // Another program has taken the client over.
+		r.p.reasons.kick(bot)
+	}
 	r.p.secrets.is(bot, key, c.ID())
 }
 
@@ -192,6 +196,7 @@ func (r *rooms) crashed() {
 	}
 	clear(r.byName)
 	r.p.ends.crashed()
+	r.p.operator.crashed()
 	r.p.between.crashed()
 	clear(r.p.rights.used) // A server keeps the ids of tokens in memory.
 }

@@ -79,6 +79,8 @@ type gameRoom struct {
 	talks uint64 // sent to other rooms and the program
 	marks uint64
 
+	changes uint64 // runs of the system that edits objects
+
 	board   board // the purse and what Open has fetched
 	shown   *typed[board]
 	saver   *persist.Saver[purse] // nil without
@@ -368,6 +370,7 @@ func (h *gameRoom) save(t *netloop.Tick) {
 
 // change edits objects while the room is busy.
 func (h *gameRoom) change(t *netloop.Tick) {
+	h.changes++
 	h.panics("Update")
 	h.pulse(t)
 	if h.busy == 0 {

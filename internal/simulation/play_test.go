@@ -50,6 +50,7 @@ type play struct {
 	keeps     *keeps
 	matches   matches
 	turns     turns
+	operator  operator
 	resources resources
 
 	finding *finding
@@ -111,6 +112,7 @@ func newPlay(s *Story) *play {
 	p.replicas, p.saves, p.lists, p.ends = replicas{p: p}, newSaves(p), newLists(p), newEnds(p)
 	p.reasons, p.between = newReasons(p), newBetween(p)
 	p.keeps, p.matches, p.turns, p.resources = newKeeps(p), newMatches(p), turns{p}, newResources(p)
+	p.operator = newOperator(p)
 	return p
 }
 
@@ -248,6 +250,7 @@ func (p *play) check() {
 	p.rooms.check()
 	p.ends.check()
 	p.keeps.check()
+	p.operator.check()
 }
 
 // recover ends all troubles, waits, and looks for promises that hold without troubles.
@@ -259,7 +262,7 @@ func (p *play) recover() {
 	if !p.await(p.rooms.patience(), p.w.atRest) {
 		return
 	}
-	for _, look := range []func(){p.rooms.rest, p.w.rest, p.lists.rest, p.mail.rest, p.between.rest, p.inputs.rest, p.replicas.rest, p.saves.rest, p.turns.rest, p.matches.rest, p.rooms.normal, p.tables.rest} {
+	for _, look := range []func(){p.rooms.rest, p.w.rest, p.lists.rest, p.mail.rest, p.between.rest, p.inputs.rest, p.replicas.rest, p.saves.rest, p.turns.rest, p.matches.rest, p.operator.rest, p.rooms.normal, p.tables.rest} {
 		if p.finding == nil && p.w.Ended() == nil {
 			p.look(look)
 		}
@@ -312,6 +315,7 @@ func (p *play) heal() {
 	p.calm, p.timers = true, nil
 	p.saves.latency, p.saves.failing = 0, false
 	p.keeps.heal()
+	p.operator.heal()
 	for _, g := range p.all {
 		if !g.gone {
 			g.heal()
