@@ -72,7 +72,14 @@ func (p *Timer) Begin(t *netloop.Tick, next Phase) {
 	}
 	p.full = p.deadline(t, next.For)
 	*p.edit(t) = State{Until: p.full, Length: uint32(next.For.Milliseconds())}
-	p.timer = t.At(p.full, next.End)
+	p.timer = t.At(p.full, p.end)
+}
+
+// end ends the phase: a later report of an absence does not end it again.
+func (p *Timer) end(t *netloop.Tick) {
+	end := p.phase.End
+	p.phase = Phase{}
+	end(t)
 }
 
 // Stop ends the phase without its End.
@@ -92,7 +99,7 @@ func (p *Timer) SetAbsent(t *netloop.Tick, absent bool) {
 	}
 	p.timer.Stop()
 	p.edit(t).Until = until
-	p.timer = t.At(until, p.phase.End)
+	p.timer = t.At(until, p.end)
 }
 
 // deadline returns the deadline d after this tick, by the clock of the phase.

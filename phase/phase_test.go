@@ -87,6 +87,12 @@ func TestPhasesEndInTime(t *testing.T) {
 			}
 			g.timer.SetAbsent(tick, at >= 19)
 		}, "[turn 20]"},
+		"absent after the end": {func(g *turns, at int, tick *netloop.Tick) {
+			if at == 0 {
+				g.begin(tick, "turn", phase.Phase{For: 20 * time.Second, ForAbsent: 3 * time.Second})
+			}
+			g.timer.SetAbsent(tick, at >= 22)
+		}, "[turn 20]"},
 		"absence does not matter": {func(g *turns, at int, tick *netloop.Tick) {
 			if at == 0 {
 				g.begin(tick, "turn", phase.Phase{For: 20 * time.Second})

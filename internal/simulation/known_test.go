@@ -35,3 +35,14 @@ func TestAProgramThatTakesOverAKickedClientIsKicked(t *testing.T) {
 		t.Errorf("%s: %s", f.Check, f.Text)
 	}
 }
+
+// A player who is reported absent after its turn has ended does not end the turn again.
+func TestAPhaseEndsOnceAlthoughItsPlayerLeavesLater(t *testing.T) {
+	s := &Story{Seed: 40943, Length: 5 * time.Second, Server: server{Room: netloop.RoomSpec{Rate: netloop.Hz(10), MaxClients: 1}, Incarnation: 1}, Events: []Event{
+		{At: 542 * time.Millisecond, Do: "command", Command: "phase", N: 4539371277265988873},
+		{At: 3944 * time.Millisecond, Do: "command", Command: "away", N: 2486333067775709650},
+	}}
+	if f := run(t, s, false).finding; f != nil {
+		t.Errorf("%s: %s", f.Check, f.Text)
+	}
+}
