@@ -100,6 +100,9 @@ func (m *matches) found(h *gameRoom, t *netloop.Tick, found match.Match[uint64])
 func (m *matches) rest() {
 	for _, name := range m.p.rooms.names() {
 		f := m.p.rooms.byName[name]
+		if f == nil { // In real time rooms end meanwhile.
+			continue
+		}
 		m.p.w.tick(name, func(t *netloop.Tick) {
 			h := f.gameRoom
 			for id := range h.waiting {
@@ -129,11 +132,14 @@ func (m *matches) differ() string {
 	}
 	for _, name := range m.p.rooms.names() {
 		f := m.p.rooms.byName[name]
-		if !f.gameRoom.rules.Tables {
+		if f == nil || !f.gameRoom.rules.Tables { // In real time rooms end meanwhile.
 			continue
 		}
 		var got map[string]int
 		m.p.w.tick(name, func(t *netloop.Tick) { got = rows(m.p.d, t) })
+		if m.p.rooms.of(f.key) == nil {
+			continue
+		}
 		if !maps.Equal(got, want) {
 			return fmt.Sprintf("room %q shows the rooms %s, and listed are %s", name, sorted(got), sorted(want))
 		}

@@ -26,6 +26,9 @@ func (x *turns) ended(key roomKey, n uint64, f phases, now, period time.Duration
 func (x *turns) rest() {
 	for _, name := range x.p.rooms.names() {
 		f := x.p.rooms.byName[name]
+		if f == nil { // In real time rooms end meanwhile.
+			continue
+		}
 		x.p.w.tick(name, func(t *netloop.Tick) {
 			h := f.gameRoom
 			if late := h.phaseNow(t) - h.phase.due; h.phase.runs && late > 5*f.spec.Rate.Period() {

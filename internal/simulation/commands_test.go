@@ -36,7 +36,7 @@ func init() { // Some rows refer to the table.
 		"spawn": {8, (*gameRoom).spawn},
 		"edit":  {8, onItem(func(h *gameRoom, t *netloop.Tick, it item, o command) { h.edit(t, it, o.N>>8) })},
 		"busy":  {10, func(h *gameRoom, _ *netloop.Tick, o command) { h.busy = 5 + o.N%400 }},
-		"quiet": {0, func(h *gameRoom, _ *netloop.Tick, _ command) { h.busy, h.rules.Pulse = 0, 0; clear(h.armed) }},
+		"quiet": {0, func(h *gameRoom, _ *netloop.Tick, _ command) { h.busy, h.quiet = 0, true; clear(h.armed) }},
 		"despawn": {3, onItem(func(h *gameRoom, t *netloop.Tick, it item, _ command) {
 			if it.Owner() == 0 {
 				it.despawn(t)

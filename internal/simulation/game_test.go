@@ -40,6 +40,8 @@ type rules struct {
 	// Plan is the number of objects from which the state of a newcomer is planned; 0 is the usual
 	// one. Pulse is the number of vaults that change in each tick, in a field of their owners.
 	Plan, Pulse uint16
+	// Stir lets these vaults change for all clients, too, right after a join.
+	Stir bool
 	// Watch lets the room watch the others, List lets it publish an Info.
 	Watch, List bool
 	// Keep lets package persist keep a purse, at most Every so many seconds; see persist.Config.
@@ -79,6 +81,8 @@ type gameRoom struct {
 	talks uint64 // sent to other rooms and the program
 	marks uint64
 
+	stir    int    // ticks for which vaults change after a join
+	quiet   bool   // the troubles are over
 	changes uint64 // runs of the system that edits objects
 
 	board   board // the purse and what Open has fetched
@@ -195,6 +199,7 @@ func (h *gameRoom) hooks(r *netloop.Room) {
 			delete(h.armed, "refuse")
 			return netloop.Refuse(netloop.CodeRefused, "not today")
 		}
+		h.stir = 12
 		if !c.Spectator() {
 			h.settle(t, c, m)
 			h.earn(t, command{N: 1})
@@ -382,13 +387,24 @@ func (h *gameRoom) change(t *netloop.Tick) {
 	}
 }
 
-// pulse changes a field of some vaults that most clients may not read.
+// pulse changes a field of some vaults that most clients may not read, and after a join another
+// one. At rest only vaults change that nobody owns, and an empty room may sleep.
 func (h *gameRoom) pulse(t *netloop.Tick) {
 	n := int(h.rules.Pulse)
+	if h.quiet && (!h.rules.Stir || h.client(t, 0) == nil) {
+		return
+	}
+	stirs := h.rules.Stir && h.stir > 0
+	h.stir--
 	for i := 0; i < len(h.items) && n > 0; i++ {
-		if v, ok := h.items[i].(*typed[vault]); ok && v.alive() {
-			v.o.Edit(t).Gold++
-			n--
+		v, ok := h.items[i].(*typed[vault])
+		if !ok || !v.alive() || h.quiet && v.Owner() != 0 {
+			continue
+		}
+		s := v.o.Edit(t)
+		s.Gold++
+		if n--; stirs {
+			s.N++
 		}
 	}
 }

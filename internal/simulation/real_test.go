@@ -48,6 +48,9 @@ func playReal(t *testing.T, s *Story) {
 	p.run()
 	w := p.w.(*realWorld)
 	w.close()
+	if p.finding == nil {
+		p.resources.over()
+	}
 	p.saves.release()
 	w.unlock()
 	if p.finding == nil {
