@@ -46,3 +46,12 @@ func TestAPhaseEndsOnceAlthoughItsPlayerLeavesLater(t *testing.T) {
 		t.Errorf("%s: %s", f.Check, f.Text)
 	}
 }
+
+// The seat of an expired ticket is listed as free, although the room sleeps and another reader of
+// the seats has removed the ticket before the room's tick.
+func TestTheSeatOfAnExpiredTicketIsListed(t *testing.T) {
+	s := &Story{Seed: 60005, Length: time.Second, Server: server{Room: netloop.RoomSpec{Rate: netloop.Hz(20), MaxClients: 2, KeepDropped: -1, Sleep: true}, Incarnation: 1}}
+	if f := run(t, s, false).finding; f != nil {
+		t.Errorf("%s: %s", f.Check, f.Text)
+	}
+}

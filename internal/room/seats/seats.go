@@ -46,10 +46,10 @@ func (s *Seats) Changed() bool { return s.changed.Load() }
 
 // Ticked resets Changed, and frees the seats of expired tickets. The room calls it after each tick.
 func (s *Seats) Ticked(now time.Duration) {
-	s.changed.Store(false)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expireLocked(now)
+	s.changed.Store(false)
 }
 
 // Vacate makes a room without taken or reserved seats refuse all requests for seats, with the

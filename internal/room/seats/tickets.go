@@ -110,6 +110,7 @@ func (s *Seats) expireLocked(now time.Duration) {
 		case t.shown || t.seat != nil: // Such a ticket cannot expire before freeLocked.
 		case t.until <= now:
 			s.dropLocked(t)
+			s.changedLocked() // A reader of the counts may be earlier than the room's tick.
 		default:
 			next = min(next, t.until)
 		}
