@@ -122,7 +122,7 @@ func (d *drawer) spec(name string) *netloop.RoomSpec {
 		MaxClients: 1 + d.IntN(20), KeepDropped: oneOf(d, -1, time.Second, 2*time.Second, 5*time.Second), Sleep: d.oneIn(2),
 		Duplicate: netloop.DuplicatePolicy(d.IntN(4)), CloseEmpty: oneOf(d, 0, netloop.NeverClose, time.Second, 4*time.Second),
 		SendEvery: oneOf(d, 0, 0, 0, 2, 3), MaxRewind: oneOf(d, 0, -1, time.Second), Budget: oneOf(d, 0, 0, 0, 1200, 4000),
-		Params: rules{Grid: d.oneIn(3), HideFromOwner: d.oneIn(3), Crowd: uint16(oneOf(d, 0, 3, 10, 10, 60, 300)), Plan: oneOf[uint16](d, 0, 0, 1, 20, 100), Pulse: oneOf[uint16](d, 0, 0, 0, 1, 5), Stir: d.oneIn(4), Watch: d.oneIn(2), List: d.oneIn(2), Keep: d.oneIn(3), Every: oneOf[int8](d, -1, 0, 0, 1, 3), Queue: d.oneIn(4), Tables: d.oneIn(4), Fails: d.oneIn(40)},
+		Params: rules{Grid: d.oneIn(3), HideFromOwner: d.oneIn(3), Crowd: uint16(oneOf(d, 0, 3, 10, 10, 60, 300)), Plan: oneOf[uint16](d, 0, 0, 1, 20, 100), Pulse: oneOf[uint16](d, 0, 0, 0, 1, 5), Stir: d.oneIn(4), Often: d.oneIn(3), Watch: d.oneIn(2), List: d.oneIn(2), Keep: d.oneIn(3), Every: oneOf[int8](d, -1, 0, 0, 1, 3), Queue: d.oneIn(4), Tables: d.oneIn(4), Fails: d.oneIn(40)},
 	}
 	if d.oneIn(20) {
 		s.Rate = netloop.Hz(oneOf[uint64](d, 128, 240, 1000))

@@ -42,6 +42,8 @@ type rules struct {
 	Plan, Pulse uint16
 	// Stir lets these vaults change for all clients, too, right after a join.
 	Stir bool
+	// Often wakes the room, if it sleeps, for a system with a period.
+	Often bool
 	// Watch lets the room watch the others, List lets it publish an Info.
 	Watch, List bool
 	// Keep lets package persist keep a purse, at most Every so many seconds; see persist.Config.
@@ -268,7 +270,9 @@ func (h *gameRoom) hooks(r *netloop.Room) {
 			}
 		}
 	})
-	r.On(netloop.PreUpdate, "simulation.often", func(*netloop.Tick) {}, netloop.Every(700*time.Millisecond), netloop.RunIf(func(*netloop.Tick) bool { return h.busy > 0 }))
+	if h.rules.Often {
+		r.On(netloop.PreUpdate, "simulation.often", func(*netloop.Tick) {}, netloop.Every(700*time.Millisecond), netloop.RunIf(func(*netloop.Tick) bool { return h.busy > 0 }))
+	}
 }
 
 // holdLock holds the lock of the world for each tick: its end is before the flush.
