@@ -59,11 +59,11 @@ func MarkedChart(name, value string, s Style, values []float64, mark float64, wi
 		if row == 0 {
 			l = Text(Soft, " "+Left(name, 13)).And(Strong, Right(value, label-16)).And(Plain, "  ")
 		}
-		empty := Span{" ", Plain}
+		empty, end := Span{" ", s}, len(values)
 		if mark > 0 && rows > 1 && row == min(int(mark/top*float64(rows)), rows-1) {
-			empty = Span{"┄", Soft}
+			empty, end = Span{"┄", Soft}, columns
 		}
-		for column := range columns {
+		for column := range end {
 			c := ' '
 			if column < len(values) {
 				c = Cell(values[column], top, row, rows)
