@@ -130,6 +130,7 @@ func (g game) Open(r *netloop.Room) error {
 	if err := h.load(r); err != nil {
 		return err
 	}
+	g.p.apart(h.key.inc)
 	defer g.p.enter()()
 	if g.p.dead[r.Server()] { // Its goroutines run on.
 		return errors.New("the process has ended")

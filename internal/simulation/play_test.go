@@ -237,6 +237,14 @@ func (p *play) enter() (leave func()) {
 	return p.w.unlock
 }
 
+// apart delays a goroutine by some microseconds, so that it runs at an instant of its own: goroutines
+// of one instant have no order. Two incarnations have different delays.
+func (p *play) apart(inc uint64) {
+	if p.w != nil && !p.real {
+		time.Sleep(time.Duration(inc%1000*100 + 50))
+	}
+}
+
 // without calls a function without the lock: the server may call the game in it.
 func (p *play) without(call func(s *netloop.Server)) {
 	s := p.server
