@@ -137,9 +137,13 @@ func (m *Monitor) Observe(s Sample) Level {
 		return m.level
 	}
 	m.evaluate(s.FlushLag)
-	m.seen, m.load, m.lateness = 0, 0, 0
+	m.Restart()
 	return m.level
 }
+
+// Restart begins a new window. After a sleep the ticks of the current one are too old: one late
+// tick of a minute ago is not the load of now.
+func (m *Monitor) Restart() { m.seen, m.load, m.lateness = 0, 0, 0 }
 
 // evaluate evaluates a window.
 func (m *Monitor) evaluate(lag time.Duration) {

@@ -153,6 +153,21 @@ func TestAStallIsNoOverload(t *testing.T) {
 }
 
 // A window is half a second in whole ticks, and 16 ticks at least.
+// The ticks before a sleep do not count after it.
+func TestARestartForgetsTheWindow(t *testing.T) {
+	l := New(period)
+	for range 100 {
+		for range l.Window() - 1 {
+			l.Observe(Sample{Duration: period, Lateness: outlier * period})
+		}
+		l.Restart()
+	}
+	feed(l, 1, Sample{})
+	if f := l.Facts(); l.Level() != Normal || f.Last != (Means{}) {
+		t.Errorf("level %v, %+v", l.Level(), f.Last)
+	}
+}
+
 func TestAWindowIsHalfASecondOrSixteenTicks(t *testing.T) {
 	for _, tt := range []struct {
 		period time.Duration

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/netloop/netloop/internal/loop"
-	"github.com/netloop/netloop/internal/metrics"
 	"github.com/netloop/netloop/internal/overload"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -103,11 +102,12 @@ func (r *Room) trySleep() {
 }
 
 // wake ends a sleep at the start of a tick.
-func (s *Sleep) wake(tally *metrics.Account) {
-	s.looked = false
-	if s.asleep {
-		s.asleep = false
-		tally.Sleep(false)
+func (r *Room) wake() {
+	r.Sleep.looked = false
+	if r.Sleep.asleep {
+		r.Sleep.asleep = false
+		r.tally.Sleep(false)
+		r.Load.ladder.Restart()
 	}
 }
 

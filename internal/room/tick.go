@@ -26,7 +26,7 @@ func (r *Room) Step(in loop.Input) error {
 
 // begin passes the input of a tick to the parts of the room that depend on it.
 func (r *Room) begin(in loop.Input) {
-	r.Sleep.wake(r.tally)
+	r.wake()
 	r.stall.observe(&in, r.in.Start)
 	r.in = in
 	r.Shutdown.begin(in.Start)

@@ -248,10 +248,10 @@ func (r *rooms) patience() time.Duration {
 	return wait
 }
 
-// slowest returns the longest period of a room.
+// slowest returns the longest time between two snapshots of a room.
 func (r *rooms) slowest() (period time.Duration) {
 	for _, f := range r.byName {
-		period = max(period, f.spec.Rate.Period())
+		period = max(period, time.Duration(max(f.spec.SendEvery, 1))*f.spec.Rate.Period())
 	}
 	return period
 }
