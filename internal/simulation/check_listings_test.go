@@ -40,7 +40,7 @@ func (l *lists) rest() {
 	if !virtual {
 		return
 	}
-	// A room lists the seat in one tick, and tells its watchers in the next: both come before the end.
+	// A room lists the seat in one tick, and tells its watchers in the next, both before the end.
 	reserved := 2*time.Second + 4*l.p.rooms.slowest()
 	for _, name := range l.p.rooms.names() {
 		f := l.p.rooms.byName[name]

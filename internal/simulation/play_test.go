@@ -237,8 +237,8 @@ func (p *play) enter() (leave func()) {
 	return p.w.unlock
 }
 
-// apart delays a goroutine by some microseconds, so that it runs at an instant of its own: goroutines
-// of one instant have no order. Two incarnations have different delays.
+// apart delays a goroutine by some microseconds, so that it runs at an instant of its own, since
+// goroutines of one instant have no order. Two incarnations have different delays.
 func (p *play) apart(inc uint64) {
 	if p.w != nil && !p.real {
 		time.Sleep(time.Duration(inc%1000*100 + 50))
