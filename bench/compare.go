@@ -70,7 +70,7 @@ func (b *bench) netloopTurn(a arrangement, program string, over client.Transport
 			"--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--admin-token-file", b.tokens(), "--tick-rate", strconv.Itoa(b.opts.rate),
 			"--max-clients", strconv.Itoa(maxClients), "--log-level", "warn",
 		}, b.opts.extra...),
-		playerArgs: []string{"--quiet", "--verify", strconv.Itoa(b.opts.verify), "--per-socket", strconv.Itoa(b.opts.sharing)},
+		playerArgs: []string{"--ui", "quiet", "--verify", strconv.Itoa(b.opts.verify), "--per-socket", strconv.Itoa(b.opts.sharing)},
 	}
 	t.playerArgs = append(t.playerArgs, b.exactly(a)...)
 	if over != client.QUIC { // Another build may lack the flag.

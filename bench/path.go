@@ -242,7 +242,7 @@ func (b *pathBench) cross(ctx context.Context, c crossing) (r crossed, err error
 		addr = "wss://" + at.Web
 	}
 	player, err := startBy(link.Clients.Start, b.self, nil, "play-traffic", slices.Concat([]string{
-		"--addr", addr, "--cert-hash", at.CertHash, "--clients", strconv.Itoa(c.clients), "--per-socket", "1", "--ramp", "500ms", "--quiet",
+		"--addr", addr, "--cert-hash", at.CertHash, "--clients", strconv.Itoa(c.clients), "--per-socket", "1", "--ramp", "500ms", "--ui", "quiet",
 		"--warmup", b.warmup.String(), "--duration", (c.window + slack).String(), "--out", "json=" + result,
 	}, carriages[c.over].clients)...)
 	if err != nil {
