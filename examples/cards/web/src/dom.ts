@@ -20,7 +20,7 @@ const keys = new WeakMap<Element, string>();
  * focus.
  */
 export function fill(e: Element, key: unknown, inside: () => (Node | string)[]): void {
-  const text = JSON.stringify(key);
+  const text = JSON.stringify(key, (_, v) => (typeof v === "bigint" ? `${v}` : v)); // a Deadline is a bigint
   if (keys.get(e) === text) return;
   keys.set(e, text);
   e.replaceChildren(...inside());
