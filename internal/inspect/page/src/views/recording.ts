@@ -99,6 +99,7 @@ const kind = (name: string, heading: string, live: boolean): Kind => ({
       } catch (e) {
         const none = live && e instanceof Refused && e.status === 404;
         text(outcome, none ? "The button takes the ticks of the room that are in memory, and holds them still." : (e as Error).message);
+        if (!(e instanceof Refused) || e.status >= 500) again = window.setTimeout(() => void load(), 2000);
       }
     }
     let again = 0;
