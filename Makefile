@@ -26,7 +26,8 @@ CHECKS := proofs modules race lint generated systems smoke image
 # other servers, and compiling those takes 40 s of processor time more than bench, before vet and lint.
 TOOLS := bench deploy/grafana scripts/mutate
 
-# The package with the longest tests starts first; the others run beside it.
+# The package with the longest tests starts first; the others run beside it. With -p 3 three packages
+# run at once on two cores, because tests over sockets mostly wait.
 LONGEST := ./internal/e2e
 
 # The race detector needs a C compiler; CGO_ENABLED tells. Only packages with goroutines run under
@@ -112,14 +113,14 @@ check: ## all that CI runs: full tests, race detector, linters, generated code, 
 modules: # go.mod lists the needed modules, and their checksums are unchanged.
 	@set -e; for dir in . $(TOOLS); do go mod -C $$dir verify; go mod -C $$dir tidy -diff; done
 
-proofs: $(NODE_MODULES) ## make test with all seeds, and simulations at full length, without vet, which is part of lint: seven minutes
-	go test -vet=off -timeout 8m $(TESTFLAGS) $(LONGEST) ./...
+proofs: $(NODE_MODULES) ## make test with all seeds, and simulations at full length, without vet, which is part of lint: eight minutes
+	go test -p 3 -vet=off -timeout 8m $(TESTFLAGS) $(LONGEST) ./...
 	@set -e; for dir in $(TOOLS); do go test -C $$dir -vet=off $(TESTFLAGS) ./...; done
 	@$(MAKE) --no-print-directory browser
 
 race: ## the tests with goroutines under the race detector
 ifeq ($(RACE),1)
-	go test -race -short -vet=off -timeout 8m $(TESTFLAGS) $(RACE_PACKAGES)
+	go test -p 3 -race -short -vet=off -timeout 8m $(TESTFLAGS) $(RACE_PACKAGES)
 else
 	@echo "race detector: left out, it needs a C compiler"
 endif
