@@ -73,11 +73,9 @@ func examineFloats(sc *schema.Schema, sent map[string]float64) finding {
 // examineMethods finds messages that a client may send as often as its own rate allows.
 func examineMethods(sc *schema.Schema) finding {
 	var free []string
-	forms := sc.Forms(func(*schema.Method) bool { return false })
-	for _, form := range forms.Methods {
-		m, _ := sc.MethodNamed(form.Name)
+	for _, m := range sc.AllMethods() {
 		if !m.ServerOnly && m.Queue.PerTick == 0 && m.Queue.Limit.Burst == 0 {
-			free = append(free, form.Name)
+			free = append(free, m.Queue.Name)
 		}
 	}
 	if len(free) == 0 {

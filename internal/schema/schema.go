@@ -147,6 +147,9 @@ func (s *Schema) Fingerprint() []byte { return s.fingerprint[:] }
 // AllClasses returns the classes in the order of their declarations.
 func (s *Schema) AllClasses() []*state.Class { return s.classes }
 
+// AllMethods returns the methods in the order of their declarations.
+func (s *Schema) AllMethods() []*Method { return s.methods }
+
 // MethodNamed returns the declaration with a name.
 func (s *Schema) MethodNamed(name string) (*Method, bool) {
 	i := slices.IndexFunc(s.methods, func(m *Method) bool { return m.Queue.Name == name })
