@@ -8,10 +8,10 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/netloop/netloop/internal/inspect/term"
+	"github.com/netloop/netloop/internal/tui"
 )
 
 // inspectFlags are the flags of inspect.
@@ -45,11 +45,7 @@ func (p *program) inspectServer(ctx context.Context, f *inspectFlags) error {
 // onTerminal reports whether stdout is a terminal with a cursor that can be moved.
 func (p *program) onTerminal() bool {
 	file, ok := p.stdout.(*os.File)
-	if !ok || slices.Contains(p.env, "TERM=dumb") {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return ok && tui.IsTerminal(file, p.env)
 }
 
 // inspected is a running server. It implements term.Server.

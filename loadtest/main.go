@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/netloop/netloop/internal/tui"
 )
 
 // Exit statuses.
@@ -44,7 +46,7 @@ func Main(b Bot) {
 		stop()
 	})
 	p := &program{args: os.Args, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, env: os.Environ(), interrupt: stop, bot: b}
-	p.terminal = isTerminal(os.Stdin, p.env) && isTerminal(os.Stderr, p.env)
+	p.terminal = tui.IsTerminal(os.Stdin, p.env) && tui.IsTerminal(os.Stderr, p.env)
 	code := p.execute(ctx)
 	stop()
 	os.Exit(code)

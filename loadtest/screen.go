@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"slices"
 	"sync"
 
 	tea "charm.land/bubbletea/v2"
@@ -42,15 +40,6 @@ const (
 	maxNotes = 20
 	maxKept  = 200 // messages of the view: a search has some tens of runs
 )
-
-// isTerminal reports whether a stream is a terminal with a cursor that can be moved.
-func isTerminal(file *os.File, env []string) bool {
-	if slices.Contains(env, "TERM=dumb") {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
 
 // open shows the terminal view until ctx ends, close is called, or the user ends it: then it calls
 // interrupt. Keys are read from in.
