@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/internal/directory"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/schema"
@@ -271,7 +272,7 @@ func (s *Server) notifyWatchers(ctx context.Context) {
 		if !s.listing.Notify(began) {
 			s.listing.Wake()
 		}
-		if !sleep(ctx, notifyGap(s.clock.Now()-began)) {
+		if !clock.Sleep(ctx, notifyGap(s.clock.Now()-began)) {
 			return
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 
+	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/internal/directory"
 	"github.com/netloop/netloop/internal/net/endpoint"
 	"github.com/netloop/netloop/internal/room"
@@ -361,7 +362,7 @@ func (s *Server) watchdog(ctx, run context.Context) {
 	if s.cfg.Watchdog < 0 {
 		return
 	}
-	for sleep(ctx, room.WatchEvery(s.cfg.Watchdog)) {
+	for clock.Sleep(ctx, room.WatchEvery(s.cfg.Watchdog)) {
 		for _, r := range s.rooms.All() {
 			if r.spectatorRoom != nil {
 				if err := r.spectatorRoom.Supervisor.Watch(); err != nil {
@@ -373,14 +374,6 @@ func (s *Server) watchdog(ctx, run context.Context) {
 			}
 		}
 	}
-}
-
-// sleep waits for d, and reports false when ctx has ended.
-func sleep(ctx context.Context, d time.Duration) bool {
-	wait, cancel := context.WithTimeout(ctx, d)
-	defer cancel()
-	<-wait.Done()
-	return ctx.Err() == nil
 }
 
 // roomFor returns the room that a hello requests, or lets the game open it. A client with a resume

@@ -10,6 +10,7 @@ import (
 
 	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/internal/bridge"
+	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/internal/netem"
 )
 
@@ -220,11 +221,7 @@ func (r *run) rejoin(ctx context.Context, e event, from time.Duration) {
 			return
 		}
 		// The clock's exact wait has a file for each waiting goroutine: too many in a storm.
-		retry := time.NewTimer(wait)
-		select {
-		case <-retry.C:
-		case <-ctx.Done():
-			retry.Stop()
+		if !clock.Sleep(ctx, wait) {
 			return
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop/cluster"
+	"github.com/netloop/netloop/internal/clock"
 	clusterv1 "github.com/netloop/netloop/proto/netloop/cluster/v1"
 )
 
@@ -74,7 +75,7 @@ func (c *Cluster) retry(ctx context.Context, name string, fn func(context.Contex
 		case ctx.Err() != nil:
 			return cluster.ErrBusy
 		}
-		pause(ctx, tryAgain)
+		clock.Sleep(ctx, tryAgain)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/netloop/netloop/cluster"
 	"github.com/netloop/netloop/cluster/internal/answers"
+	"github.com/netloop/netloop/internal/clock"
 	clusterv1 "github.com/netloop/netloop/proto/netloop/cluster/v1"
 )
 
@@ -250,13 +251,7 @@ func (c *Cluster) wait(s <-chan struct{}) bool {
 }
 
 // pause waits for a time, or until Close.
-func (c *Cluster) pause(d time.Duration) { pause(c.ctx, d) }
-
-func pause(ctx context.Context, d time.Duration) {
-	ctx, cancel := context.WithTimeout(ctx, d)
-	defer cancel()
-	<-ctx.Done()
-}
+func (c *Cluster) pause(d time.Duration) { clock.Sleep(c.ctx, d) }
 
 // signal sets a channel of size 1.
 func signal(c chan<- struct{}) {

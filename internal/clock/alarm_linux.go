@@ -29,12 +29,12 @@ func newWaiter() waiter { return new(alarms) }
 func (a *alarms) wait(ctx context.Context, d time.Duration) {
 	al := a.take()
 	if al == nil {
-		waitTimer(ctx, d)
+		Sleep(ctx, d)
 		return
 	}
 	if !al.wait(ctx, d) {
 		_ = al.close() // closing a timerfd loses no data
-		waitTimer(ctx, d)
+		Sleep(ctx, d)
 		return
 	}
 	a.put(al)

@@ -71,7 +71,7 @@ var systemWaits = []waiting{
 				arm(f, left, time.Second/60)
 				armed = true
 			}
-			waitTimer(ctx, left)
+			Sleep(ctx, left)
 			return ctx.Err()
 		}, func() { _ = f.Close(); <-ended }
 	}},

@@ -29,7 +29,7 @@ var waits = append([]waiting{
 	{"System", func(s *System) (func(context.Context, time.Duration) error, func()) { return s.WaitUntil, func() {} }},
 	{"timer of the runtime", func(s *System) (func(context.Context, time.Duration) error, func()) {
 		return func(ctx context.Context, at time.Duration) error {
-			waitTimer(ctx, at-s.Now())
+			Sleep(ctx, at-s.Now())
 			return ctx.Err()
 		}, func() {}
 	}},

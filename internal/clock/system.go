@@ -55,14 +55,16 @@ func (s *System) Close() error { return s.waits.close() }
 // timers waits with the timers of the runtime: on every system, to about 1 ms.
 type timers struct{}
 
-func (timers) wait(ctx context.Context, d time.Duration) { waitTimer(ctx, d) }
+func (timers) wait(ctx context.Context, d time.Duration) { Sleep(ctx, d) }
 
 func (timers) close() error { return nil }
 
-// waitTimer waits for d or for the end of ctx with a timer of the runtime.
-func waitTimer(ctx context.Context, d time.Duration) {
+// Sleep waits for d with a timer of the runtime, to about 1 ms, and reports false if ctx ends first
+// or has ended.
+func Sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):
 	case <-ctx.Done():
 	}
+	return ctx.Err() == nil
 }

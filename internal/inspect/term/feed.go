@@ -17,6 +17,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/internal/directory"
 	"github.com/netloop/netloop/internal/inspect"
 	"github.com/netloop/netloop/internal/metrics"
@@ -118,16 +119,9 @@ func (f *feed) run(ctx context.Context) {
 			wait = firstPause
 		}
 		f.send(link{text: err.Error()})
-		pause(one, wait)
+		clock.Sleep(one, wait)
 		wait = min(2*wait, lastPause)
 	}
-}
-
-// pause waits for d, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	ctx, cancel := context.WithTimeout(ctx, d)
-	defer cancel()
-	<-ctx.Done()
 }
 
 // stream reads one stream to its end, and reports whether it was opened.
