@@ -22,6 +22,7 @@ import (
 	"github.com/netloop/netloop/internal/inspect"
 	"github.com/netloop/netloop/internal/inspect/history"
 	"github.com/netloop/netloop/internal/room"
+	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -296,8 +297,9 @@ func findAll(t *testing.T, r *history.Recording, q string) (list []string) {
 	return list
 }
 
-// Messages and inputs of a tick are those that the clients sent.
-func TestMessagesOfATick(t *testing.T) {
+// openedWithSay returns the recording of the arena after its replay, and its method say.
+func openedWithSay(t *testing.T) (*history.Recording, *schema.Method) {
+	t.Helper()
 	var replayed *room.Room
 	game := opening{arena.New(), func(r *room.Room) { replayed = r }}
 	r := opened(t, arenaFile(t), func(c *history.Config) { c.Replay = replayOf(func() netloop.Game { return game }) })
@@ -305,6 +307,12 @@ func TestMessagesOfATick(t *testing.T) {
 	if !ok {
 		t.Fatal("the arena has no method say")
 	}
+	return r, say
+}
+
+// Messages and inputs of a tick are those that the clients sent.
+func TestMessagesOfATick(t *testing.T) {
+	r, say := openedWithSay(t)
 	ticks, err := r.Ticks(1, 400, 400)
 	if err != nil {
 		t.Fatal(err)

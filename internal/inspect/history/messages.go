@@ -108,12 +108,8 @@ func (r *Recording) arrival(a *recording.Arrival, in *loop.Input, inputs *input.
 		if s := loop.Stage(a.Message.Stage); s.Valid() {
 			row.Stage = s.String()
 		}
-		if r.secret(a.Message.Method) {
-			row.Text = secretText
-			return row, len(row.Text)
-		}
-		row.Value = r.message(a.Message.Method, a.Message.Payload)
-		return row, len(row.Value)
+		row.Value, row.Text = r.message(a.Message.Method, a.Message.Payload)
+		return row, len(row.Value) + len(row.Text)
 	case transport.Inputs:
 		row.Kind = "inputs"
 		row.Inputs, size = r.inputs(inputs, a.State, in.FirstFixedStep)
@@ -144,21 +140,20 @@ var kindTexts = map[transport.ArrivalKind]string{
 // secretText replaces a message of a method that the game has declared as secret.
 const secretText = "the game keeps this method's messages secret"
 
-// secret reports whether the game has declared a method as secret.
-func (r *Recording) secret(method uint32) bool {
+// message returns a message as JSON, or a base64 string of bytes that are no such message. For a
+// secret one it returns a text only.
+func (r *Recording) message(method uint32, payload []byte) (value json.RawMessage, text string) {
 	m, ok := r.schema.Method(method)
-	return ok && m.Secret
-}
-
-// message returns a message as JSON, or a base64 string of bytes that are no such message.
-func (r *Recording) message(method uint32, payload []byte) json.RawMessage {
-	if m, ok := r.schema.Method(method); ok {
-		if text, err := m.In.JSON(payload); err == nil {
-			return text
+	if ok && m.Secret {
+		return nil, secretText
+	}
+	if ok {
+		if value, err := m.In.JSON(payload); err == nil {
+			return value, ""
 		}
 	}
-	text, _ := json.Marshal(payload) // Marshal of bytes never fails.
-	return text
+	value, _ = json.Marshal(payload) // Marshal of bytes never fails.
+	return value, ""
 }
 
 // inputs decodes a packet of inputs, which arrived before a fixed step.

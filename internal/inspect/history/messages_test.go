@@ -46,20 +46,24 @@ func facts(t *testing.T) *recording.Tick {
 	}
 }
 
-// Each kind of fact has its row, and the role read gets neither values nor the texts of errors.
+// Each kind of fact has its row. The role read gets neither values nor the texts of errors, and
+// messages of a secret method are shown to no role.
 func TestEachFactHasItsRow(t *testing.T) {
-	whole := open(t, arenaFile(t))
+	whole, say := openedWithSay(t)
 	r, err := whole.Made(facts(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	a, err := r.Messages(7)
 	b, err2 := r.Restricted().Messages(7)
-	if err != nil || err2 != nil || a.More != 0 || b.More != 0 {
-		t.Fatal(err, err2)
+	say.Secret = true
+	c, err3 := r.Messages(7)
+	say.Secret = false
+	if err != nil || err2 != nil || err3 != nil || a.More != 0 || b.More != 0 {
+		t.Fatal(err, err2, err3)
 	}
 	var text strings.Builder
-	for _, rows := range [][]history.Arrival{a.Arrivals, b.Arrivals} {
+	for _, rows := range [][]history.Arrival{a.Arrivals, b.Arrivals, c.Arrivals} {
 		for _, row := range rows {
 			line, err := json.Marshal(row)
 			if err != nil {
