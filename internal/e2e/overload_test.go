@@ -106,6 +106,22 @@ func TestASingleStallIsNoOverload(t *testing.T) {
 	}
 }
 
+// TestSleepSeparatesTicks: a room that sleeps between long ticks is not overloaded.
+func TestSleepSeparatesTicks(t *testing.T) {
+	var w *netlooptest.World
+	ticks, worst := 0, netloop.OverloadNone
+	w = open(t, func(r *netloop.Room) {
+		r.On(netloop.Update, "test.load", func(tick *netloop.Tick) {
+			ticks, worst = ticks+1, max(worst, r.Overload())
+			w.Spend(50 * time.Millisecond)
+			tick.AfterFunc(time.Minute, func(*netloop.Tick) {})
+		})
+	}, netlooptest.Room(netloop.RoomSpec{Sleep: true}))
+	if w.Advance(time.Hour); worst != netloop.OverloadNone || ticks < 60 || ticks > 600 {
+		t.Errorf("level %v after %d ticks", worst, ticks)
+	}
+}
+
 // TestJoinersReceiveTheOverloadLevel: a client that joins during overload gets the level and the
 // snapshot rate of the others.
 func TestJoinersReceiveTheOverloadLevel(t *testing.T) {
