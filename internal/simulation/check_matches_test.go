@@ -98,23 +98,17 @@ func (m *matches) found(h *gameRoom, t *netloop.Tick, found match.Match[uint64])
 
 // rest looks at queues and lists.
 func (m *matches) rest() {
-	for _, name := range m.p.rooms.names() {
-		f := m.p.rooms.byName[name]
-		if f == nil { // In real time rooms end meanwhile.
-			continue
+	m.p.rooms.inTicks(func(name string, f *roomFacts, t *netloop.Tick) {
+		h := f.gameRoom
+		for id := range h.waiting {
+			if _, here := t.Client(id); !here {
+				m.p.fail("matches", "room %q: client %d has left and waits", name, id)
+			}
 		}
-		m.p.w.tick(name, func(t *netloop.Tick) {
-			h := f.gameRoom
-			for id := range h.waiting {
-				if _, here := t.Client(id); !here {
-					m.p.fail("matches", "room %q: client %d has left and waits", name, id)
-				}
-			}
-			if h.queue != nil && h.queue.Len() != len(h.waiting) {
-				m.p.fail("matches", "room %q: %d players wait, and the queue has %d", name, len(h.waiting), h.queue.Len())
-			}
-		})
-	}
+		if h.queue != nil && h.queue.Len() != len(h.waiting) {
+			m.p.fail("matches", "room %q: %d players wait, and the queue has %d", name, len(h.waiting), h.queue.Len())
+		}
+	})
 }
 
 // lists describes how a list of rooms differs from the listing, for the room and for its clients.

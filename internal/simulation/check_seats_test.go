@@ -203,6 +203,15 @@ func (r *rooms) crashed() {
 
 func (r *rooms) names() []string { return slices.Sorted(maps.Keys(r.byName)) }
 
+// inTicks calls a function in a tick of each room.
+func (r *rooms) inTicks(look func(name string, f *roomFacts, t *netloop.Tick)) {
+	for _, name := range r.names() {
+		if f := r.byName[name]; f != nil { // In real time rooms end meanwhile.
+			r.p.w.tick(name, func(t *netloop.Tick) { look(name, f, t) })
+		}
+	}
+}
+
 func (r *rooms) current(name string) roomKey {
 	if f := r.byName[name]; f != nil {
 		return f.key

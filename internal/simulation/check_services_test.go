@@ -24,18 +24,12 @@ func (x *turns) ended(key roomKey, n uint64, f phases, now, period time.Duration
 
 // rest looks for phases without their end.
 func (x *turns) rest() {
-	for _, name := range x.p.rooms.names() {
-		f := x.p.rooms.byName[name]
-		if f == nil { // In real time rooms end meanwhile.
-			continue
+	x.p.rooms.inTicks(func(name string, f *roomFacts, t *netloop.Tick) {
+		h := f.gameRoom
+		if late := h.phaseNow(t) - h.phase.due; h.phase.runs && late > 5*f.spec.Rate.Period() {
+			x.p.fail("phases", "room %q: phase %d has not ended %v after its deadline", name, h.phase.n, late)
 		}
-		x.p.w.tick(name, func(t *netloop.Tick) {
-			h := f.gameRoom
-			if late := h.phaseNow(t) - h.phase.due; h.phase.runs && late > 5*f.spec.Rate.Period() {
-				x.p.fail("phases", "room %q: phase %d has not ended %v after its deadline", name, h.phase.n, late)
-			}
-		})
-	}
+	})
 }
 
 // resources are what the rooms of a server share, and checks the resources of a game. The
