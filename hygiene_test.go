@@ -46,7 +46,7 @@ var onlyIn = map[string][]string{
 	"github.com/quic-go/":                 {"internal/net/quicnet", "internal/net/wtnet", "bench"},
 	"charm.land/bubbletea/":               {"examples/cards/term", "internal/inspect/term", "loadtest"},
 	"charm.land/lipgloss/":                {"examples/cards/term"},
-	"github.com/charmbracelet/":           {"internal/inspect/term", "internal/tui"},
+	"github.com/charmbracelet/":           {"internal/inspect/term", "internal/testing/golden", "internal/tui"},
 	"github.com/coder/websocket":          {"internal/net/wsnet"},
 	"golang.org/x/net/":                   {"internal/net/udpbatch", "internal/net/quicnet"},
 	"go.uber.org/zap":                     {"internal/logging", "netlooptest"},
