@@ -298,7 +298,7 @@ func TestAClientContinuesItsState(t *testing.T) {
 }
 
 // The new seat of a client that has lost its own may break before the game has admitted the client.
-// The client resumes the new seat then, and counts no resume: what it has sent before is lost.
+// The client resumes the new seat then, and counts no resume: its earlier messages are lost.
 func TestAResumedNewSeatIsNoResume(t *testing.T) {
 	r := newReturner(t, Config{})
 	r.breaks(netloop.CodeLost)

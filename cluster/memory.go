@@ -204,8 +204,8 @@ func (h *Memory) claimLocked(m *member, name string, keep, now time.Duration) (E
 	return c.epoch, nil
 }
 
-// keepsLocked reports whether another name may be kept for a time. At the limit it drops the names
-// whose time has passed.
+// keepsLocked reports whether another name may be kept for a time. At the limit it drops expired
+// names.
 func (h *Memory) keepsLocked(now time.Duration) bool {
 	if h.kept < MaxKept {
 		return true

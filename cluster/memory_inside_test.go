@@ -100,7 +100,7 @@ func TestSilenceWithoutTheStore(t *testing.T) {
 	}
 }
 
-// Members that have left, and names whose time has passed, take no memory.
+// Members that have left and expired names take no memory.
 func TestMemoryIsBounded(t *testing.T) {
 	m := newManual(t)
 	a := m.join("a", nil)

@@ -110,7 +110,7 @@ func repeatedCalls(s *scene) {
 	}
 }
 
-// A server that was frozen drops the calls whose time has passed: a create that timed out never
+// A server that was frozen drops expired calls: a create that timed out never
 // happens later.
 func lateCalls(s *scene) {
 	var created atomic.Int32

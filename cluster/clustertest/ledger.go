@@ -28,7 +28,7 @@ func lateWrites(s *scene) {
 	}
 }
 
-// Whatever freezes, a name never has two holders, and epochs grow.
+// While members and the store freeze, a name never has two holders, and epochs grow.
 func ledger(s *scene) {
 	const servers, rooms = 3, 4
 	steps := 40

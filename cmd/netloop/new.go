@@ -166,7 +166,7 @@ func (g *game) tidy(ctx context.Context, dir string) error {
 // progress are lines of go that are no errors.
 var progress = regexp.MustCompile(`(?m)^(go: (creating|to add|downloading|finding|found) .*|\tgo mod tidy)$`)
 
-// command runs go. Its error is what go wrote, in one line.
+// command runs go. Its error is the output of go, in one line.
 func command(ctx context.Context, dir string, args ...string) error {
 	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // The user's own arguments.
 	cmd.Dir = dir

@@ -87,7 +87,7 @@ func (l *Log) Finish(e *Entry, a Answer) {
 	close(e.Done)
 }
 
-// sweepLocked drops the answers of calls whose repetitions are late.
+// sweepLocked drops the answers that no repetition can still ask for.
 func (l *Log) sweepLocked(now time.Duration) {
 	l.swept = now
 	for id, e := range l.calls {

@@ -18,7 +18,7 @@ import (
 // busy machine.
 const beat = 200 * time.Millisecond
 
-// bed is a cluster on NATS: each member has its own proxy, whose faults are those of the member.
+// bed is a cluster on NATS: the faults of a member are those of its own proxy.
 type bed struct {
 	t     *testing.T
 	urls  []string // of NATS servers

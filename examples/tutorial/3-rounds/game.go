@@ -40,7 +40,7 @@ type Coin struct {
 // Control is what a player does in one fixed step: −1, 0 or 1 along each axis.
 type Control struct{ DX, DY int8 }
 
-// The schema lists what server and clients send each other.
+// The schema lists the objects and messages of the game, for server and clients alike.
 var (
 	Schema = netloop.NewSchema("dots", 1, 0)
 	Dots   = netloop.NewClass[Dot](Schema, "dot", netloop.Predicted())
@@ -69,7 +69,7 @@ type arena struct {
 	clock *phase.Timer
 }
 
-// Open implements netloop.Game: it registers what happens in a room.
+// Open implements netloop.Game: it registers the functions of a room.
 func (Game) Open(r *netloop.Room) error {
 	a := &arena{}
 	a.clock = phase.New(func(t *netloop.Tick) *phase.State { return &a.round.Edit(t).Clock })
@@ -151,5 +151,5 @@ func anywhere(t *netloop.Tick) (x, y float32) {
 	return t.Rand().Float32() * Size, t.Rand().Float32() * Size
 }
 
-// sign limits what a client sent: never trust a client's numbers.
+// sign limits a number of a client: never trust one.
 func sign(key int8) float32 { return float32(min(max(key, -1), 1)) }

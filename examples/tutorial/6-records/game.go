@@ -43,7 +43,7 @@ type Coin struct {
 // Control is what a player does in one fixed step: −1, 0 or 1 along each axis.
 type Control struct{ DX, DY int8 }
 
-// The schema lists what server and clients send each other.
+// The schema lists the objects and messages of the game, for server and clients alike.
 var (
 	Schema = netloop.NewSchema("dots", 1, 0)
 	Dots   = netloop.NewClass[Dot](Schema, "dot", netloop.Predicted())
@@ -199,5 +199,5 @@ func anywhere(t *netloop.Tick) (x, y float32) {
 	return t.Rand().Float32() * Size, t.Rand().Float32() * Size
 }
 
-// sign limits what a client sent: never trust a client's numbers.
+// sign limits a number of a client: never trust one.
 func sign(key int8) float32 { return float32(min(max(key, -1), 1)) }

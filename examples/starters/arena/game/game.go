@@ -40,7 +40,7 @@ type Control struct {
 // JoinParams are what a page sends when it joins.
 type JoinParams struct{ Name string }
 
-// The schema lists what server and clients send each other.
+// The schema lists the objects and messages of the game, for server and clients alike.
 var (
 	Schema = netloop.NewSchema("arena", 1, 0)
 	Ships  = netloop.NewClass[Ship](Schema, "ship", netloop.Predicted(), netloop.OnMap("X", "Y"))
@@ -59,7 +59,7 @@ type Game struct{}
 // Schema implements netloop.Game.
 func (Game) Schema() *netloop.Schema { return Schema }
 
-// Open implements netloop.Game: it registers what happens in a room.
+// Open implements netloop.Game: it registers the functions of a room.
 func (Game) Open(r *netloop.Room) error {
 	r.OnJoin(func(t *netloop.Tick, c *netloop.Client) error {
 		var p JoinParams

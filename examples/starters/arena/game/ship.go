@@ -19,7 +19,7 @@ func (s *Ship) Step(t *netloop.Tick, in Control) (fires bool) {
 	return true
 }
 
-// sign limits what a client sent: never trust a client's numbers.
+// sign limits a number of a client: never trust one.
 func sign(key int8) float32 { return float32(min(max(key, -1), 1)) }
 
 // spawn puts a ship somewhere, with a full hull and a shield.

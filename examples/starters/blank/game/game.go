@@ -25,7 +25,7 @@ type Coin struct {
 // Move is the message of a client whose keys have changed: −1, 0 or 1 along each axis.
 type Move struct{ DX, DY int8 }
 
-// The schema lists what server and clients send each other.
+// The schema lists the objects and messages of the game, for server and clients alike.
 var (
 	Schema = netloop.NewSchema("dots", 1, 0)
 	Dots   = netloop.NewClass[Dot](Schema, "dot")
@@ -39,7 +39,7 @@ type Game struct{}
 // Schema implements netloop.Game.
 func (Game) Schema() *netloop.Schema { return Schema }
 
-// Open implements netloop.Game: it registers what happens in a room.
+// Open implements netloop.Game: it registers the functions of a room.
 func (Game) Open(r *netloop.Room) error {
 	keys := netloop.NewPerClient[Move](r) // the keys that each player holds
 	r.OnStart(func(t *netloop.Tick) {
@@ -85,5 +85,5 @@ func anywhere(t *netloop.Tick) (x, y float32) {
 	return t.Rand().Float32() * Size, t.Rand().Float32() * Size
 }
 
-// sign limits what a client sent: never trust a client's numbers.
+// sign limits a number of a client: never trust one.
 func sign(key int8) float32 { return float32(min(max(key, -1), 1)) }

@@ -17,7 +17,7 @@ import (
 	"github.com/netloop/netloop/phase"
 )
 
-// The schema lists what server and clients send each other.
+// The schema lists the objects and messages of the game, for server and clients alike.
 var (
 	Schema   = netloop.NewSchema("cards", 1, 0)
 	Listings = netloop.NewClass[Listing](Schema, "listing") // in the lobby
