@@ -142,6 +142,8 @@ type Config struct {
 	// outside of QUIC, as encrypted packets on the same port, which cost the server half as much,
 	// and over QUIC only while these packets do not reach a client.
 	QUICDatagrams bool
+	// Cluster makes the server a member of a cluster: see [Cluster].
+	Cluster Cluster
 	// Seed is the seed of the rooms' random numbers, and of the ids of objects that not all clients
 	// have. Keep it secret: with the seed, the number of such objects can be computed from ids. 0
 	// selects a random seed.
@@ -238,6 +240,9 @@ func (c Config) validate() (Config, error) {
 		return c, ConfigError("CertFile", strconv.Quote(c.CertFile), "set CertFile and KeyFile, or neither")
 	}
 	if err := c.validateAuth(); err != nil {
+		return c, err
+	}
+	if err := c.Cluster.validate(); err != nil {
 		return c, err
 	}
 	if c.MaxRooms == 0 {

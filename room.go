@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/netloop/netloop/cluster"
 	"github.com/netloop/netloop/internal/inspect/history"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/overload"
@@ -48,6 +49,7 @@ type Room struct {
 	indexedAt     uint64 // 1 + the last captured tick when indexAllGroups ran; 0: never
 	number        uint64 // number of this room on the server, from 1
 	seed          uint64
+	epoch         cluster.Epoch // of the claim of its name in a cluster; 0: none
 	opened        time.Duration // time by the server's clock
 	started       bool          // guarded by the mutex of the server's supervisor
 	opening       bool
@@ -57,10 +59,14 @@ type Room struct {
 	asides        *asides         // nil without Config.CheckEdits
 }
 
+// roomNumbers has the numbers of a new room: its number on the server, the epoch of its name in a
+// cluster or 0, and the seed of its random numbers.
+type roomNumbers struct{ number, epoch, seed uint64 }
+
 // openRoom makes a room and lets the game fill it.
-func openRoom(ctx context.Context, s *Server, spec RoomSpec, number, seed uint64) (_ *Room, err error) {
+func openRoom(ctx context.Context, s *Server, spec RoomSpec, o roomNumbers) (_ *Room, err error) {
 	r := &Room{
-		server: s, schema: s.schema, spec: spec, number: number, seed: seed, opened: s.clock.Now(), opening: true,
+		server: s, schema: s.schema, spec: spec, number: o.number, epoch: cluster.Epoch(o.epoch), seed: o.seed, opened: s.clock.Now(), opening: true,
 		openContext: ctx, fetched: slices.Clone(s.cfg.fetched),
 	}
 	r.hooks.room = r
@@ -80,7 +86,7 @@ func openRoom(ctx context.Context, s *Server, spec RoomSpec, number, seed uint64
 		}
 	}()
 	r.tick = Tick{now: &r.now, store: r.e.World(), timers: &r.timers, log: r.e.Log(), room: r}
-	r.reseed(seed)
+	r.reseed(o.seed)
 	r.applyClassOptions()
 	r.setReaders()
 	r.builtins()
@@ -118,6 +124,7 @@ func (r *Room) config(s *Server) room.Config {
 		AdmitTimeout: s.cfg.AdmitTimeout, DrainTimeout: s.cfg.DrainTimeout,
 		Watchdog: s.cfg.Watchdog, WatchdogExit: s.cfg.WatchdogExit,
 		Identify:   func(ctx context.Context, j *room.Join) error { return s.identify(ctx, j, r.spec.Name) },
+		Hold:       r.hold,
 		Detail:     s.room == nil, // The server's first room is the default room.
 		CheckEdits: s.cfg.CheckEdits, CheckValues: s.cfg.CheckValues,
 		Closed: func(code Code, text string) error { return &Closed{code, text} },
@@ -171,7 +178,15 @@ func (r *Room) Spec() RoomSpec { return r.spec }
 // a bound in that directory: its numbers are larger than all numbers of earlier processes with this
 // directory, even if the clock was set back. Of two processes that run at the same time, the rooms
 // of the later one have the larger numbers.
-func (r *Room) Incarnation() uint64 { return r.server.incarnation + r.number - 1 }
+//
+// In a cluster, the number of a room other than the default room is the epoch of its name, which is
+// larger than that of all rooms that any server of the cluster opened before.
+func (r *Room) Incarnation() uint64 {
+	if r.epoch != 0 {
+		return uint64(r.epoch)
+	}
+	return r.server.incarnation + r.number - 1
+}
 
 // Log returns the server's logger, for code outside of ticks, such as OnAdmit functions and work
 // given to [Go]. Any goroutine may use it.

@@ -16,6 +16,8 @@ import (
 
 // RoomListing is a room in a listing: its published Info and its seats. A listing shows all rooms
 // at one moment, at most 50 ms ago. Rooms that are locked, private or about to end are not listed.
+// In a cluster a listing has the rooms of all servers, except their default rooms, and those of
+// other servers are later by the network's delay and 100 ms.
 type RoomListing[I any] struct {
 	Name, Kind string
 	Players    int // taken and reserved seats of players
@@ -130,6 +132,7 @@ func (r *Room) listLocked(players int) {
 	case was:
 		r.server.listing.Set(r.number, nil)
 	}
+	r.announce()
 }
 
 // unlist removes the entry of a room that has ended from the listing, and ends its watches.
@@ -296,5 +299,12 @@ func (s *Server) notify() {
 			s.listing.Wake()
 		}
 	default:
+	}
+	if s.member != nil {
+		select {
+		case <-s.member.Changed():
+			s.syncRooms()
+		default:
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 
+	"github.com/netloop/netloop/cluster"
 	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/internal/directory"
 	"github.com/netloop/netloop/internal/net/endpoint"
@@ -49,21 +50,26 @@ type RoomInfo struct {
 	Spectators int      // number of Clients that watch
 	Reserved   int      // further seats that are reserved by tickets
 	Locked     bool     // see [Room.Lock]
+	Server     string   // the id of its server, in a cluster
 }
 
 // The errors of OpenRoom.
 var (
-	// ErrRoomExists is the error if another room has the name.
+	// ErrRoomExists is the error if another room of the server, or of its cluster, has the name.
 	ErrRoomExists error = directory.ErrTaken
 	// ErrTooManyRooms is the error if the server has Config.MaxRooms rooms.
 	ErrTooManyRooms error = directory.ErrFull
 	// ErrClosing is the error if the server ends.
 	ErrClosing error = directory.ErrClosed
+	// ErrClusterBusy is the error if the server's cluster does not answer in time.
+	ErrClusterBusy error = cluster.ErrBusy
 )
 
-// OpenRoom opens another room: it calls the game's Open and, if the server runs, starts to tick the
-// room on another goroutine; otherwise Run starts it. Clients join the room by its name. Any
-// goroutine may call it except the goroutine of a room, which calls [Tick.OpenRoom].
+// OpenRoom opens another room on this server: it calls the game's Open and, if the server runs,
+// starts to tick the room on another goroutine; otherwise Run starts it. Clients join the room by
+// its name. Any goroutine may call it except the goroutine of a room, which calls
+// [Tick.OpenRoom]. In a cluster the name must be free on all servers, and Listen must have joined
+// the cluster before.
 func (s *Server) OpenRoom(ctx context.Context, spec RoomSpec) (*Room, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("netloop: OpenRoom: %w", err)
@@ -85,7 +91,16 @@ func (s *Server) OpenRoom(ctx context.Context, spec RoomSpec) (*Room, error) {
 			place.Cancel()
 		}
 	}()
-	r, err := s.openGuarded(ctx, spec, place.Number())
+	epoch, err := s.claimName(ctx, spec.Name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if !filled {
+			s.releaseName(spec.Name, epoch)
+		}
+	}()
+	r, err := s.openGuarded(ctx, spec, place.Number(), uint64(epoch))
 	if err != nil {
 		return nil, err
 	}
@@ -109,9 +124,9 @@ func (s *Server) OpenRoom(ctx context.Context, spec RoomSpec) (*Room, error) {
 
 // openGuarded opens a room, and turns a panic of the game's Open into an error: the other rooms
 // keep running.
-func (s *Server) openGuarded(ctx context.Context, spec RoomSpec, number uint64) (r *Room, err error) {
+func (s *Server) openGuarded(ctx context.Context, spec RoomSpec, number, epoch uint64) (r *Room, err error) {
 	defer s.recoverInto("Open", "the game's Open", &spec, &err)
-	return openRoom(ctx, s, spec, number, roomSeed(s.cfg.Seed, spec.Name, number))
+	return openRoom(ctx, s, spec, roomNumbers{number, epoch, roomSeed(s.cfg.Seed, spec.Name, number)})
 }
 
 // recoverInto is deferred around a function of the game or of the program that opens or ends a
@@ -166,12 +181,12 @@ type openResult struct {
 	Why  uint8 // 1 + the index of the error in openErrors, 0 if it is not in the list
 }
 
-var openErrors = [...]error{ErrRoomExists, ErrTooManyRooms, ErrClosing}
+var openErrors = [...]error{ErrRoomExists, ErrTooManyRooms, ErrClosing, ErrClusterBusy}
 
-// OpenRoom opens another room from a tick. The game's Open runs on another goroutine. The function
-// then, which must not be nil, is called in EarlyUpdate of a later tick with the result, as by
-// [Go]. The error is [ErrRoomExists], [ErrTooManyRooms], [ErrClosing], [ErrTooMuchWork], or the
-// error of the game's Open. It panics on a client.
+// OpenRoom opens another room from a tick, as [Server.PlaceRoom] does. The game's Open runs on
+// another goroutine. The function then, which must not be nil, is called in EarlyUpdate of a later
+// tick with the result, as by [Go]. The error is one of those of PlaceRoom, or [ErrTooMuchWork]. It
+// panics on a client.
 func (t *Tick) OpenRoom(spec RoomSpec, then func(*Tick, RoomInfo, error)) {
 	s := t.server("Tick.OpenRoom").server
 	unfit := spec.pack() // Pack now, because the game may change the data later.
@@ -179,7 +194,7 @@ func (t *Tick) OpenRoom(spec RoomSpec, then func(*Tick, RoomInfo, error)) {
 		if unfit != nil {
 			return openResult{}, fmt.Errorf("netloop: OpenRoom: %w", unfit)
 		}
-		r, err := s.OpenRoom(ctx, spec)
+		info, err := s.PlaceRoom(ctx, spec)
 		for i, known := range openErrors {
 			if errors.Is(err, known) {
 				return openResult{Why: uint8(1 + i)}, nil
@@ -188,7 +203,7 @@ func (t *Tick) OpenRoom(spec RoomSpec, then func(*Tick, RoomInfo, error)) {
 		if err != nil {
 			return openResult{}, errors.New(err.Error()) // Only the text is recorded.
 		}
-		return openResult{Info: r.info()}, nil
+		return openResult{Info: info}, nil
 	}
 	Go(t, work, func(t *Tick, o openResult, err error) {
 		if o.Why > 0 {
@@ -201,7 +216,7 @@ func (t *Tick) OpenRoom(spec RoomSpec, then func(*Tick, RoomInfo, error)) {
 // info returns the room's description. Any goroutine may call it.
 func (r *Room) info() RoomInfo {
 	players, spectators, reserved := r.e.Admission.Count()
-	return RoomInfo{Spec: r.spec, Clients: players + spectators, Spectators: spectators, Reserved: reserved, Locked: r.e.Admission.Locked()}
+	return RoomInfo{Spec: r.spec, Clients: players + spectators, Spectators: spectators, Reserved: reserved, Locked: r.e.Admission.Locked(), Server: r.server.ID()}
 }
 
 // full reports whether all seats for players are taken.
@@ -222,14 +237,20 @@ func (s *Server) Rooms() iter.Seq[RoomInfo] {
 // CloseRoom ends a room from outside, as [Room.Close] does from a tick. Its clients may continue to
 // play for the time drain, and then they are sent the code and the text. A second call, or the end
 // of the server, can only shorten the drain. CloseRoom returns at once, with an error if no room
-// has the name. If the default room ends, the server ends. Any goroutine may call it.
+// has the name. A room of another server of the cluster is told, once, and the log has the error if
+// that fails. If the default room ends, the server ends. Any goroutine may call it.
 func (s *Server) CloseRoom(name string, drain time.Duration, c Code, text string) error {
 	r, ok := s.rooms.Get(name)
 	if !ok {
-		return errNoRoom(name)
+		return s.closeElsewhere(name, drain, c, text)
 	}
-	r.e.Supervisor.End(room.End{Why: transport.Closed{Code: c, Text: text}, Drain: max(drain, 0)})
+	r.end(drain, c, text)
 	return nil
+}
+
+// end ends the room from outside.
+func (r *Room) end(drain time.Duration, c Code, text string) {
+	r.e.Supervisor.End(room.End{Why: transport.Closed{Code: c, Text: text}, Drain: max(drain, 0)})
 }
 
 func errNoRoom(name string) error { return room.ErrUnknown(name) }
@@ -274,6 +295,9 @@ func (s *Server) roomEnded(r *Room, err error) {
 		r.ring.Close()
 	}
 	s.rooms.Remove(r.spec.Name)
+	if r.epoch != 0 {
+		s.releaseName(r.spec.Name, r.epoch)
+	}
 	s.raiseConnLimit()
 }
 
@@ -325,6 +349,7 @@ func (s *Server) runRooms(ctx context.Context) error {
 		defer close(telling)
 		s.notifyWatchers(watching)
 	}()
+	synced := s.startSync(watching)
 	endDesk := s.startInbox()
 	<-s.supervisor.defaultEnded
 	s.rooms.Close()
@@ -334,6 +359,7 @@ func (s *Server) runRooms(ctx context.Context) error {
 	s.supervisor.spectatorRooms.Wait()
 	endWatch()
 	<-watched
+	synced()
 	s.waitFor("WatchRooms", telling, cancelGrace)
 	endDesk()
 	return errors.Join(s.supervisor.err, s.supervisor.roomErrs)

@@ -17,6 +17,10 @@ type RoomSpec struct {
 	// Kind is the room's kind within the game, such as "table". The game's Open reads it, and some
 	// metrics have it as a label. At most 64 bytes.
 	Kind string
+	// Place selects the server of a cluster that opens the room, for [Tick.OpenRoom],
+	// [Server.PlaceRoom] and [Opener]. Zero means the least loaded server of this server's region
+	// that has room.
+	Place Place
 	// Rate is the tick rate; zero means 60 Hz. From 1 to 1 000 Hz.
 	Rate Rate
 	// FixedRate is the rate of the fixed steps; zero means the tick rate.

@@ -23,6 +23,7 @@ import (
 	"github.com/netloop/netloop/internal/inspect"
 	"github.com/netloop/netloop/internal/inspect/history"
 	"github.com/netloop/netloop/internal/loop"
+	"github.com/netloop/netloop/internal/membership"
 	"github.com/netloop/netloop/internal/metrics"
 	"github.com/netloop/netloop/internal/net/admission"
 	"github.com/netloop/netloop/internal/net/inproc"
@@ -58,6 +59,7 @@ type Server struct {
 	incarnation    uint64
 	room           *Room // the default room, which exists as long as the server
 	rooms          *directory.Directory[*Room]
+	member         *membership.Member // nil without a cluster
 	listing        *directory.Listing[listingEntry]
 	inbox          *room.ServerInbox // messages from rooms to the program
 	openings       directory.SiteLimiter[netip.Prefix]
@@ -156,6 +158,7 @@ func New(cfg Config, g Game) (*Server, error) {
 	if err := s.openServer(); err != nil {
 		return nil, err
 	}
+	s.openMember()
 	if err := s.openDefault(); err != nil {
 		return nil, errors.Join(err, s.closeServer())
 	}
@@ -171,7 +174,7 @@ func (s *Server) openDefault() (err error) {
 	if err != nil {
 		return err
 	}
-	if s.room, err = openRoom(context.Background(), s, s.cfg.Room, place.Number(), s.cfg.Seed); err != nil {
+	if s.room, err = openRoom(context.Background(), s, s.cfg.Room, roomNumbers{number: place.Number(), seed: s.cfg.Seed}); err != nil {
 		return err
 	}
 	place.Fill(s.room)
@@ -208,7 +211,7 @@ func (s *Server) Listen() error {
 	if s.cfg.Offline {
 		err := s.listenTCP(nil, nil)
 		s.listensOffline = err == nil
-		return err
+		return errors.Join(err, s.joinCluster(context.Background()))
 	}
 	conf, err := s.openCertificate()
 	if err != nil {
@@ -218,7 +221,7 @@ func (s *Server) Listen() error {
 		s.closeCertificate()
 		return err
 	}
-	return nil
+	return s.joinCluster(context.Background())
 }
 
 // listen opens the ports of a server that has a certificate.
@@ -364,6 +367,7 @@ func (s *Server) serve(ctx context.Context) error {
 	err := errors.Join(s.runRooms(ctx), s.closeServer())
 	closeCtx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
+	err = errors.Join(err, s.leaveCluster(closeCtx))
 	s.local.Close(closeCtx)
 	if s.listener != nil {
 		err = errors.Join(err, s.listener.Close(closeCtx))

@@ -77,17 +77,17 @@ func (v Reservation) complete() (room.Reservation, error) {
 // Reserve reserves seats of a room, all of them or none, and returns a ticket for each. The seats
 // count as taken until the tickets have been used or have expired. For a full room the error is a
 // [*Refusal] with [CodeFull], for an unknown room with [CodeRoomUnknown]. Seats of locked and
-// private rooms can be reserved. Any goroutine may call it.
+// private rooms can be reserved. In a cluster the room may be on another server; the error is a
+// Refusal with [CodeBusy] if that does not answer within 5 s. Any goroutine may call it.
 func (s *Server) Reserve(ctx context.Context, name string, v Reservation) ([]Ticket, error) {
 	res, err := v.complete()
 	if err != nil {
 		return nil, err
 	}
-	r, ok := s.rooms.Find(ctx, name)
-	if !ok {
-		return nil, public(errNoRoom(name))
+	texts, err := s.reserveHere(ctx, name, res)
+	if refused := (*transport.Refusal)(nil); errors.As(err, &refused) && refused.Code == CodeRoomUnknown {
+		texts, err = s.reserveElsewhere(ctx, name, res)
 	}
-	texts, err := r.e.Admission.Reserve(res)
 	if err != nil {
 		return nil, public(err)
 	}
@@ -96,6 +96,18 @@ func (s *Server) Reserve(ctx context.Context, name string, v Reservation) ([]Tic
 		all[i] = Ticket(text)
 	}
 	return all, nil
+}
+
+// reserveHere reserves seats of a room of this server.
+func (s *Server) reserveHere(ctx context.Context, name string, res room.Reservation) ([]string, error) {
+	r, ok := s.rooms.Find(ctx, name)
+	if !ok {
+		return nil, errNoRoom(name)
+	}
+	if err := r.hold(); err != nil {
+		return nil, err
+	}
+	return r.e.Admission.Reserve(res)
 }
 
 // Reserve reserves seats of a room from a tick, as [Server.Reserve] does. The function then, which

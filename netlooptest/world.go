@@ -1,6 +1,8 @@
 package netlooptest
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -124,7 +126,7 @@ func (w *World) finish() {
 	w.tb.Helper()
 	w.server.EndAdmission(netloop.CodeClosing, "the test has ended")
 	w.end(netloop.Closed{Code: netloop.CodeClosing, Text: "the test has ended"})
-	if err := w.server.CloseServer(); err != nil {
+	if err := errors.Join(w.server.CloseServer(), w.server.Leave(context.Background())); err != nil {
 		w.tb.Errorf("netlooptest: %v", err)
 	}
 }
@@ -146,6 +148,9 @@ func (w *World) serve(g netloop.Game) {
 	}
 	w.server.UseClock(w.clock())
 	w.net.Serve(w.server.Handler)
+	if err := w.server.Join(context.Background()); err != nil {
+		w.tb.Fatalf("netlooptest: %v", err)
+	}
 }
 
 // Restart kills the server without a message, as a crash does, and starts another one with the same

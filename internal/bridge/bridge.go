@@ -105,6 +105,9 @@ type Server struct {
 	EndAdmission func(transport.Code, string)
 	// CloseServer calls the game's CloseServer, once: after the last room has ended.
 	CloseServer func() error
+	// Join joins the cluster of the Config, if there is one, as Listen does, and Leave leaves it.
+	Join  func(context.Context) error
+	Leave func(context.Context) error
 	// Adopt passes each room that is opened later to a function, instead of running it. The
 	// function runs on the goroutine that opened the room.
 	Adopt func(func(Room))

@@ -179,6 +179,13 @@ func (p *Reservation[R]) await(ctx context.Context) (room R, ok bool) {
 	}
 }
 
+// Taken reports whether a name is that of a room that is open, or is being filled.
+func (d *Directory[R]) Taken(name string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.names[name] != nil
+}
+
 // Get returns the open room of a name.
 func (d *Directory[R]) Get(name string) (room R, ok bool) {
 	d.mu.Lock()

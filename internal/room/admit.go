@@ -133,8 +133,9 @@ func (a *Admission) refusal() (code transport.Code, hear bool) {
 }
 
 // refuseNewcomer returns an error for a client without a ticket if the room is private, full or
-// overloaded. If the client may be a player with a seat in the room, which only its token can show,
-// err is nil, and otherwise is the error to return if it has no seat.
+// overloaded, or may have lost its name. If the client may be a player with a seat in the room,
+// which only its token can show, err is nil, and otherwise is the error to return if it has no
+// seat.
 func (a *Admission) refuseNewcomer(hello *netloopv1.Hello) (otherwise, err error) {
 	players, dropped := a.seats.Returning(a.spec.SameSubject)
 	if a.spec.Private && hello.GetTicket() == "" {
@@ -143,6 +144,13 @@ func (a *Admission) refuseNewcomer(hello *netloopv1.Hello) (otherwise, err error
 			return err, nil
 		}
 		return nil, err
+	}
+	if a.cfg.Hold != nil {
+		if err := a.cfg.Hold(); err != nil && players {
+			return err, nil
+		} else if err != nil {
+			return nil, err
+		}
 	}
 	switch code, _ := a.refusal(); {
 	case code == 0:

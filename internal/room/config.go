@@ -117,6 +117,10 @@ type Config struct {
 	// Identify determines the player of a join, before the game is asked. Its error may be a
 	// refusal, like that of Game.Admit. It runs on the connection's own goroutine.
 	Identify func(context.Context, *Join) error
+	// Hold returns nil while the room may admit clients without a ticket or a seat, and otherwise
+	// their refusal: another server of the cluster may have a room of this name. A nil Hold never
+	// refuses.
+	Hold func() error
 	// Tick is the game's type of the running tick. The room passes it to the checks of a
 	// schema.Method.
 	Tick any

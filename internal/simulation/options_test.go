@@ -20,7 +20,8 @@ var neverDrawn = map[string]string{
 	"Config.Seed": world_, "Config.Log": world_, "Config.CheckValues": world_,
 	"Config.Record": play_, "Config.RecordRoom": play_, "Config.RecordNotes": "it affects no tick",
 	"Config.InspectRing": ports,
-	"Config.Registerer":  play_, "Config.LogsDropped": "it affects no tick",
+	"Config.Cluster":     cluster_, "RoomSpec.Place": cluster_,
+	"Config.Registerer": play_, "Config.LogsDropped": "it affects no tick",
 	"RPCLimits.Answers": attack, "RPCLimits.Dry": attack,
 	"RoomSpec.Name": play_, "client.Config.Schema": play_, "client.Config.Ticket": play_, "client.Config.Join": play_, "client.Config.Token": play_,
 	"client.Config.Tokens": play_, "client.Config.Log": world_, "client.Config.Local": ports, "client.Config.TLS": ports, "client.Config.Transport": ports,
@@ -33,6 +34,8 @@ const (
 	world_ = "netlooptest sets it"
 	play_  = "the play sets it, as events say"
 	attack = "bots of stories keep to it"
+
+	cluster_ = "a story has one server"
 )
 
 // fields records the fields of a struct that are not zero.

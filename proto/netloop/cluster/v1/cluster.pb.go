@@ -1,5 +1,7 @@
-// The messages between the servers of a cluster, over NATS. Package
-// cluster/nats describes their subjects. No message of a client is one of them.
+// The messages between the servers of a cluster. The first part is for NATS;
+// package cluster/nats describes its subjects. The second part is the content of
+// calls and of boards, which the server writes. No message of a client is one of
+// them.
 //
 // Compatibility: servers of two builds share a cluster during a rolling update,
 // so field numbers are never reused, and unknown fields are skipped.
@@ -1022,6 +1024,454 @@ func (x *Part) GetRooms() []*Room {
 	return nil
 }
 
+// Entry is the content of a board's Room.entry.
+type Entry struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Kind of the room.
+	Kind []byte `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// Seats of players that are taken or reserved.
+	Players uint32 `protobuf:"varint,2,opt,name=players,proto3" json:"players,omitempty"`
+	// All seats of players.
+	MaxClients uint32 `protobuf:"varint,3,opt,name=max_clients,json=maxClients,proto3" json:"max_clients,omitempty"`
+	// The published Info of the room, packed.
+	Info []byte `protobuf:"bytes,4,opt,name=info,proto3" json:"info,omitempty"`
+	// The room is in no listing: it is private, locked or about to end.
+	Unlisted      bool `protobuf:"varint,5,opt,name=unlisted,proto3" json:"unlisted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Entry) Reset() {
+	*x = Entry{}
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Entry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Entry) ProtoMessage() {}
+
+func (x *Entry) ProtoReflect() protoreflect.Message {
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Entry.ProtoReflect.Descriptor instead.
+func (*Entry) Descriptor() ([]byte, []int) {
+	return file_netloop_cluster_v1_cluster_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Entry) GetKind() []byte {
+	if x != nil {
+		return x.Kind
+	}
+	return nil
+}
+
+func (x *Entry) GetPlayers() uint32 {
+	if x != nil {
+		return x.Players
+	}
+	return 0
+}
+
+func (x *Entry) GetMaxClients() uint32 {
+	if x != nil {
+		return x.MaxClients
+	}
+	return 0
+}
+
+func (x *Entry) GetInfo() []byte {
+	if x != nil {
+		return x.Info
+	}
+	return nil
+}
+
+func (x *Entry) GetUnlisted() bool {
+	if x != nil {
+		return x.Unlisted
+	}
+	return false
+}
+
+// Reply is the body of an answer.
+type Reply struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The result of the method.
+	Body []byte `protobuf:"bytes,1,opt,name=body,proto3" json:"body,omitempty"`
+	// Code of a refusal, else zero.
+	Code int64 `protobuf:"varint,2,opt,name=code,proto3" json:"code,omitempty"`
+	// Text of the refusal.
+	Text          []byte `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Reply) Reset() {
+	*x = Reply{}
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Reply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Reply) ProtoMessage() {}
+
+func (x *Reply) ProtoReflect() protoreflect.Message {
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Reply.ProtoReflect.Descriptor instead.
+func (*Reply) Descriptor() ([]byte, []int) {
+	return file_netloop_cluster_v1_cluster_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Reply) GetBody() []byte {
+	if x != nil {
+		return x.Body
+	}
+	return nil
+}
+
+func (x *Reply) GetCode() int64 {
+	if x != nil {
+		return x.Code
+	}
+	return 0
+}
+
+func (x *Reply) GetText() []byte {
+	if x != nil {
+		return x.Text
+	}
+	return nil
+}
+
+// OpenRoom is the body of a call that opens a room on the called server.
+type OpenRoom struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The room's description, as JSON.
+	Spec []byte `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"`
+	// The parameters of the room, packed.
+	Params        []byte `protobuf:"bytes,2,opt,name=params,proto3" json:"params,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OpenRoom) Reset() {
+	*x = OpenRoom{}
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OpenRoom) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OpenRoom) ProtoMessage() {}
+
+func (x *OpenRoom) ProtoReflect() protoreflect.Message {
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OpenRoom.ProtoReflect.Descriptor instead.
+func (*OpenRoom) Descriptor() ([]byte, []int) {
+	return file_netloop_cluster_v1_cluster_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *OpenRoom) GetSpec() []byte {
+	if x != nil {
+		return x.Spec
+	}
+	return nil
+}
+
+func (x *OpenRoom) GetParams() []byte {
+	if x != nil {
+		return x.Params
+	}
+	return nil
+}
+
+// RoomOpened is the result of OpenRoom.
+type RoomOpened struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The room's description, as JSON.
+	Info          []byte `protobuf:"bytes,1,opt,name=info,proto3" json:"info,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RoomOpened) Reset() {
+	*x = RoomOpened{}
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RoomOpened) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RoomOpened) ProtoMessage() {}
+
+func (x *RoomOpened) ProtoReflect() protoreflect.Message {
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RoomOpened.ProtoReflect.Descriptor instead.
+func (*RoomOpened) Descriptor() ([]byte, []int) {
+	return file_netloop_cluster_v1_cluster_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *RoomOpened) GetInfo() []byte {
+	if x != nil {
+		return x.Info
+	}
+	return nil
+}
+
+// Reserve is the body of a call that reserves seats of a room.
+type Reserve struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the room.
+	Room []byte `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
+	// Number of seats.
+	Seats uint32 `protobuf:"varint,2,opt,name=seats,proto3" json:"seats,omitempty"`
+	// Time for which they are reserved, in nanoseconds.
+	Ttl int64 `protobuf:"varint,3,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	// The seats are for spectators.
+	Spectator bool `protobuf:"varint,4,opt,name=spectator,proto3" json:"spectator,omitempty"`
+	// Data for the room's game, as JSON.
+	Params        []byte `protobuf:"bytes,5,opt,name=params,proto3" json:"params,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Reserve) Reset() {
+	*x = Reserve{}
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Reserve) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Reserve) ProtoMessage() {}
+
+func (x *Reserve) ProtoReflect() protoreflect.Message {
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Reserve.ProtoReflect.Descriptor instead.
+func (*Reserve) Descriptor() ([]byte, []int) {
+	return file_netloop_cluster_v1_cluster_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Reserve) GetRoom() []byte {
+	if x != nil {
+		return x.Room
+	}
+	return nil
+}
+
+func (x *Reserve) GetSeats() uint32 {
+	if x != nil {
+		return x.Seats
+	}
+	return 0
+}
+
+func (x *Reserve) GetTtl() int64 {
+	if x != nil {
+		return x.Ttl
+	}
+	return 0
+}
+
+func (x *Reserve) GetSpectator() bool {
+	if x != nil {
+		return x.Spectator
+	}
+	return false
+}
+
+func (x *Reserve) GetParams() []byte {
+	if x != nil {
+		return x.Params
+	}
+	return nil
+}
+
+// Reserved is the result of Reserve.
+type Reserved struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A ticket for each seat.
+	Tickets       [][]byte `protobuf:"bytes,1,rep,name=tickets,proto3" json:"tickets,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Reserved) Reset() {
+	*x = Reserved{}
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Reserved) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Reserved) ProtoMessage() {}
+
+func (x *Reserved) ProtoReflect() protoreflect.Message {
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Reserved.ProtoReflect.Descriptor instead.
+func (*Reserved) Descriptor() ([]byte, []int) {
+	return file_netloop_cluster_v1_cluster_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *Reserved) GetTickets() [][]byte {
+	if x != nil {
+		return x.Tickets
+	}
+	return nil
+}
+
+// CloseRoom is the body of a call that ends a room.
+type CloseRoom struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the room.
+	Room []byte `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
+	// Time for which its clients may continue to play, in nanoseconds.
+	Drain int64 `protobuf:"varint,2,opt,name=drain,proto3" json:"drain,omitempty"`
+	// Code for its clients.
+	Code int64 `protobuf:"varint,3,opt,name=code,proto3" json:"code,omitempty"`
+	// Text for its clients.
+	Text          []byte `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CloseRoom) Reset() {
+	*x = CloseRoom{}
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CloseRoom) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CloseRoom) ProtoMessage() {}
+
+func (x *CloseRoom) ProtoReflect() protoreflect.Message {
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CloseRoom.ProtoReflect.Descriptor instead.
+func (*CloseRoom) Descriptor() ([]byte, []int) {
+	return file_netloop_cluster_v1_cluster_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *CloseRoom) GetRoom() []byte {
+	if x != nil {
+		return x.Room
+	}
+	return nil
+}
+
+func (x *CloseRoom) GetDrain() int64 {
+	if x != nil {
+		return x.Drain
+	}
+	return 0
+}
+
+func (x *CloseRoom) GetCode() int64 {
+	if x != nil {
+		return x.Code
+	}
+	return 0
+}
+
+func (x *CloseRoom) GetText() []byte {
+	if x != nil {
+		return x.Text
+	}
+	return nil
+}
+
 var File_netloop_cluster_v1_cluster_proto protoreflect.FileDescriptor
 
 const file_netloop_cluster_v1_cluster_proto_rawDesc = "" +
@@ -1095,7 +1545,37 @@ const file_netloop_cluster_v1_cluster_proto_rawDesc = "" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x12\n" +
 	"\x04part\x18\x02 \x01(\rR\x04part\x12\x12\n" +
 	"\x04last\x18\x03 \x01(\bR\x04last\x12.\n" +
-	"\x05rooms\x18\x04 \x03(\v2\x18.netloop.cluster.v1.RoomR\x05rooms*_\n" +
+	"\x05rooms\x18\x04 \x03(\v2\x18.netloop.cluster.v1.RoomR\x05rooms\"\x86\x01\n" +
+	"\x05Entry\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\fR\x04kind\x12\x18\n" +
+	"\aplayers\x18\x02 \x01(\rR\aplayers\x12\x1f\n" +
+	"\vmax_clients\x18\x03 \x01(\rR\n" +
+	"maxClients\x12\x12\n" +
+	"\x04info\x18\x04 \x01(\fR\x04info\x12\x1a\n" +
+	"\bunlisted\x18\x05 \x01(\bR\bunlisted\"C\n" +
+	"\x05Reply\x12\x12\n" +
+	"\x04body\x18\x01 \x01(\fR\x04body\x12\x12\n" +
+	"\x04code\x18\x02 \x01(\x03R\x04code\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\fR\x04text\"6\n" +
+	"\bOpenRoom\x12\x12\n" +
+	"\x04spec\x18\x01 \x01(\fR\x04spec\x12\x16\n" +
+	"\x06params\x18\x02 \x01(\fR\x06params\" \n" +
+	"\n" +
+	"RoomOpened\x12\x12\n" +
+	"\x04info\x18\x01 \x01(\fR\x04info\"{\n" +
+	"\aReserve\x12\x12\n" +
+	"\x04room\x18\x01 \x01(\fR\x04room\x12\x14\n" +
+	"\x05seats\x18\x02 \x01(\rR\x05seats\x12\x10\n" +
+	"\x03ttl\x18\x03 \x01(\x03R\x03ttl\x12\x1c\n" +
+	"\tspectator\x18\x04 \x01(\bR\tspectator\x12\x16\n" +
+	"\x06params\x18\x05 \x01(\fR\x06params\"$\n" +
+	"\bReserved\x12\x18\n" +
+	"\atickets\x18\x01 \x03(\fR\atickets\"]\n" +
+	"\tCloseRoom\x12\x12\n" +
+	"\x04room\x18\x01 \x01(\fR\x04room\x12\x14\n" +
+	"\x05drain\x18\x02 \x01(\x03R\x05drain\x12\x12\n" +
+	"\x04code\x18\x03 \x01(\x03R\x04code\x12\x12\n" +
+	"\x04text\x18\x04 \x01(\fR\x04text*_\n" +
 	"\x05Error\x12\x15\n" +
 	"\x11ERROR_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -1119,7 +1599,7 @@ func file_netloop_cluster_v1_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_netloop_cluster_v1_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_netloop_cluster_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_netloop_cluster_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_netloop_cluster_v1_cluster_proto_goTypes = []any{
 	(Error)(0),         // 0: netloop.cluster.v1.Error
 	(*Lease)(nil),      // 1: netloop.cluster.v1.Lease
@@ -1133,6 +1613,13 @@ var file_netloop_cluster_v1_cluster_proto_goTypes = []any{
 	(*Answer)(nil),     // 9: netloop.cluster.v1.Answer
 	(*WholeBoard)(nil), // 10: netloop.cluster.v1.WholeBoard
 	(*Part)(nil),       // 11: netloop.cluster.v1.Part
+	(*Entry)(nil),      // 12: netloop.cluster.v1.Entry
+	(*Reply)(nil),      // 13: netloop.cluster.v1.Reply
+	(*OpenRoom)(nil),   // 14: netloop.cluster.v1.OpenRoom
+	(*RoomOpened)(nil), // 15: netloop.cluster.v1.RoomOpened
+	(*Reserve)(nil),    // 16: netloop.cluster.v1.Reserve
+	(*Reserved)(nil),   // 17: netloop.cluster.v1.Reserved
+	(*CloseRoom)(nil),  // 18: netloop.cluster.v1.CloseRoom
 }
 var file_netloop_cluster_v1_cluster_proto_depIdxs = []int32{
 	2,  // 0: netloop.cluster.v1.Lease.server:type_name -> netloop.cluster.v1.Server
@@ -1168,7 +1655,7 @@ func file_netloop_cluster_v1_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_netloop_cluster_v1_cluster_proto_rawDesc), len(file_netloop_cluster_v1_cluster_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   11,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

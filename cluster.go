@@ -1,0 +1,282 @@
+package netloop
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/netloop/netloop/cluster"
+	"github.com/netloop/netloop/internal/clock"
+	"github.com/netloop/netloop/internal/membership"
+	"github.com/netloop/netloop/internal/net/endpoint"
+	"github.com/netloop/netloop/internal/schema"
+	"github.com/netloop/netloop/internal/transport"
+	clusterv1 "github.com/netloop/netloop/proto/netloop/cluster/v1"
+)
+
+// Cluster makes a server a member of a cluster: its rooms, other than its default room, have names
+// that are unique among all servers, and OpenRoom, Reserve, ListRooms, WatchRooms, SendRoom,
+// CloseRoom and Client.Move accept the rooms of all servers. Each room alone decides about its
+// seats. The zero Cluster has no other servers.
+//
+// If the cluster does not answer, the server's rooms continue, and tickets and seats are valid. No
+// room is opened then, and after 9 s the rooms, other than the default room, admit no client
+// without a ticket or a seat: another server may have opened a room of that name.
+type Cluster struct {
+	// Via is the connection to the other servers: a Cluster of package cluster/nats, or a member of
+	// a [cluster.Memory]. Nil is none. Listen joins, and the end of the server closes it.
+	Via cluster.Cluster
+	// ID identifies this run of the server: at most 64 letters, digits, - and _. It differs after
+	// each start. Empty is a random one.
+	ID string
+	// Region and Zone tell where the machine is. Both may be empty.
+	Region, Zone string
+	// Addresses are those at which players reach this server, at most 8. Empty derives them from
+	// Listen, Web and WebURL, which must name an address of the machine then.
+	Addresses []cluster.Address
+}
+
+// Place selects the server of a room, in a cluster.
+type Place struct {
+	// Server is the id of a server. Empty is the least loaded server of the region that has room.
+	Server string
+	// Region is the region of the server, if Server is empty. Empty is that of the asking server.
+	Region string
+}
+
+func (c *Cluster) validate() error {
+	if c.Via == nil {
+		if c.ID != "" || c.Region != "" || c.Zone != "" || len(c.Addresses) > 0 {
+			return ConfigError("Cluster", fmt.Sprintf("%+v", *c), "set Via too: the connection to the other servers")
+		}
+		return nil
+	}
+	s := cluster.Server{ID: cmp.Or(c.ID, "random"), Region: c.Region, Zone: c.Zone, Addresses: c.Addresses}
+	if err := s.Check(); err != nil {
+		return fmt.Errorf("Cluster: %w", err)
+	}
+	return nil
+}
+
+// ID returns the id of the server in its cluster, or "" without a cluster. Any goroutine may call
+// it.
+func (s *Server) ID() string {
+	if s.member == nil {
+		return ""
+	}
+	return s.member.ID()
+}
+
+// openMember prepares the membership. Listen joins.
+func (s *Server) openMember() {
+	c := s.cfg.Cluster
+	if c.Via == nil {
+		return
+	}
+	s.member = membership.New(membership.Config{
+		Via: c.Via, Load: s.load, Lost: s.lostName, Log: s.log, Now: func() time.Duration { return s.clock.Now() },
+	})
+	membership.Handle(s.member, "open", s.openCalled)
+	membership.Handle(s.member, "reserve", s.reserveCalled)
+	membership.Handle(s.member, "close", s.closeCalled)
+}
+
+// joinCluster joins, once the addresses of the server are known.
+func (s *Server) joinCluster(ctx context.Context) error {
+	if s.member == nil {
+		return nil
+	}
+	c := s.cfg.Cluster
+	addresses, err := s.addresses()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, cluster.StoreTime)
+	defer cancel()
+	err = s.member.Join(ctx, cluster.Server{
+		ID: cmp.Or(c.ID, hex.EncodeToString(s.instance[:])), Region: c.Region, Zone: c.Zone,
+		Schema: hex.EncodeToString(s.schema.s.Fingerprint()), Addresses: addresses,
+	})
+	if err != nil {
+		return fmt.Errorf("netloop: Cluster: %w", err)
+	}
+	return nil
+}
+
+// leaveCluster ends the membership, after the last room has ended.
+func (s *Server) leaveCluster(ctx context.Context) error {
+	if s.member == nil {
+		return nil
+	}
+	if err := s.member.Close(ctx); err != nil {
+		return fmt.Errorf("netloop: Cluster: %w", err)
+	}
+	return nil
+}
+
+// addresses returns the addresses at which players reach this server.
+func (s *Server) addresses() (all []cluster.Address, err error) {
+	if len(s.cfg.Cluster.Addresses) > 0 || s.listener == nil {
+		return s.cfg.Cluster.Addresses, nil
+	}
+	game := s.listener.Addr().String()
+	at, err := netip.ParseAddrPort(game)
+	if err != nil || at.Addr().IsUnspecified() {
+		return nil, ConfigError("Cluster.Addresses", `""`, "name the addresses at which players reach this server, which listens on %s", game)
+	}
+	var hashes [][]byte
+	if k := s.certificate.Load(); k != nil && k.Pinnable() {
+		hash := k.Hash()
+		hashes = [][]byte{hash[:]}
+	}
+	all = []cluster.Address{
+		{Carrier: "quic", Addr: game, Hashes: hashes},
+		{Carrier: "webtransport", Addr: "https://" + game + endpoint.Path, Hashes: hashes},
+	}
+	switch {
+	case s.public.host != "":
+		scheme := map[string]string{"https": "wss://", "http": "ws://"}[s.public.scheme]
+		all = append(all, cluster.Address{Carrier: "websocket", Addr: scheme + s.public.host + endpoint.Path})
+	case s.web != nil:
+		scheme := "ws://"
+		if s.cfg.WebTLS {
+			scheme = "wss://"
+		}
+		all = append(all, cluster.Address{Carrier: "websocket", Addr: scheme + s.web.Addr().String() + endpoint.Path})
+	}
+	return all, nil
+}
+
+// load returns the server's load, for the placing of rooms.
+func (s *Server) load() cluster.Load {
+	l := cluster.Load{MaxRooms: s.cfg.MaxRooms, MaxClients: s.cfg.MaxClients, Draining: s.draining.Load()}
+	if s.rooms == nil { // New has not opened the default room.
+		return l
+	}
+	for _, r := range s.rooms.All() {
+		players, spectators, _ := r.e.Admission.Count()
+		l.Clients += players + spectators
+		l.Overload = max(l.Overload, int(r.Overload()))
+	}
+	l.Rooms = s.rooms.Len()
+	return l
+}
+
+// claimName takes the name of a room in the cluster. The epoch is 0 without a cluster.
+func (s *Server) claimName(ctx context.Context, name string) (cluster.Epoch, error) {
+	if s.member == nil {
+		return 0, nil
+	}
+	if !utf8.ValidString(name) {
+		return 0, ConfigError("Room.Name", name, "use UTF-8: the room is part of a cluster")
+	}
+	epoch, err := s.member.Claim(ctx, name)
+	return epoch, clusterError(err)
+}
+
+// releaseName gives the name of a room back.
+func (s *Server) releaseName(name string, epoch cluster.Epoch) {
+	if s.member != nil && epoch != 0 {
+		s.member.Release(name, epoch)
+	}
+}
+
+// clusterError returns the public error for one of package cluster.
+func clusterError(err error) error {
+	switch {
+	case errors.Is(err, cluster.ErrTaken):
+		return ErrRoomExists
+	case errors.Is(err, cluster.ErrBusy):
+		return ErrClusterBusy
+	case errors.Is(err, cluster.ErrClosed):
+		return ErrClosing
+	}
+	return err
+}
+
+// hold returns nil while the room may admit newcomers: see room.Config.
+func (r *Room) hold() error {
+	if r.epoch == 0 {
+		return nil
+	}
+	switch err := r.server.member.Hold(r.spec.Name, r.epoch); {
+	case err == nil:
+		return nil
+	case errors.Is(err, cluster.ErrBusy):
+		return transport.Refuse(CodeBusy, "the room admits no new players while its cluster does not answer: try again later")
+	}
+	return transport.Refuse(CodeClosing, "the room continues on another server")
+}
+
+// lostName ends a room of this server whose name another server has claimed meanwhile.
+func (s *Server) lostName(name string, e cluster.Epoch) {
+	if r, ok := s.rooms.Get(name); ok && r.epoch == e {
+		s.log.Warn("another server has opened a room of this name, the room ends", "room", name)
+		r.end(0, CodeClosing, "the room continues on another server")
+	}
+}
+
+// announce tells the other servers the room's entry. The room's listing mutex is held.
+func (r *Room) announce() {
+	m, p := r.server.member, &r.listing.entry
+	if m == nil || r.epoch == 0 {
+		return
+	}
+	entry := &clusterv1.Entry{Kind: []byte(p.kind), Players: uint32(p.players), MaxClients: uint32(p.max), Unlisted: !r.listing.listed}
+	if r.listing.listed {
+		entry.Info = []byte(p.packed)
+	}
+	data, err := proto.Marshal(entry)
+	if err == nil && len(data) <= cluster.MaxEntry {
+		m.Announce(r.spec.Name, data)
+		return
+	}
+	r.e.Log().Error("other servers do not list the room: its published info is too large", "bytes", len(data), "limit", cluster.MaxEntry)
+	m.Announce(r.spec.Name, nil)
+}
+
+// startSync starts to copy the rooms of other servers into the listing, until ctx ends. The
+// returned function waits for the end.
+func (s *Server) startSync(ctx context.Context) (wait func()) {
+	if s.member == nil {
+		return func() {}
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-s.member.Changed():
+			}
+			began := s.clock.Now()
+			s.syncRooms()
+			if !clock.Sleep(ctx, notifyGap(s.clock.Now()-began)) {
+				return
+			}
+		}
+	}()
+	return func() { <-ended }
+}
+
+// syncRooms copies the changes of other servers' rooms into the listing.
+func (s *Server) syncRooms() {
+	s.member.Sync(func(c membership.Change) {
+		if c.Entry == nil || c.Entry.GetUnlisted() {
+			s.listing.Set(c.Number, nil)
+			return
+		}
+		s.listing.Set(c.Number, &listingEntry{
+			name: c.Room, kind: string(c.Entry.GetKind()),
+			players: int(c.Entry.GetPlayers()), max: int(c.Entry.GetMaxClients()), packed: schema.Parcel(c.Entry.GetInfo()),
+		})
+	})
+}

@@ -1,0 +1,157 @@
+package membership
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/netloop/netloop/cluster"
+)
+
+// Config describes a server's membership.
+type Config struct {
+	Via cluster.Cluster
+	// Load returns the server's present load. It must not wait.
+	Load func() cluster.Load
+	// Lost is called when a newer claim of the name of a room exists. It must not wait, and not
+	// call the Member.
+	Lost func(room string, e cluster.Epoch)
+	Now  func() time.Duration
+	Log  *slog.Logger
+}
+
+// Member is a server in its cluster. Any goroutine may use it.
+type Member struct {
+	cfg      Config
+	handlers map[string]handler
+	self     cluster.Server // set by Join
+	joined   atomic.Bool    // self is set, and Via may be called
+	changed  chan struct{}  // size 1: signals that servers or boards have changed
+	releases sync.WaitGroup // names that are being given back
+	rooms    rooms
+	asked    asked
+}
+
+// New returns a server that has not joined. Handle follows, then Join.
+func New(cfg Config) *Member {
+	return &Member{cfg: cfg, handlers: map[string]handler{}, changed: make(chan struct{}, 1)}
+}
+
+// roomPrefix begins the names of rooms in the cluster.
+const roomPrefix = "room/"
+
+// Join makes the server a member, once. If the cluster does not answer before the end of ctx, the
+// server continues to join, and the error is nil.
+func (m *Member) Join(ctx context.Context, self cluster.Server) error {
+	m.self = self
+	m.cfg.Via.Serve(m.serve)
+	err := m.cfg.Via.Join(ctx, cluster.Member{
+		Server: self, Load: m.cfg.Load, Changed: m.wake,
+		Lost: func(name string, e cluster.Epoch) {
+			if room, ok := strings.CutPrefix(name, roomPrefix); ok {
+				m.cfg.Lost(room, e)
+			}
+		},
+	})
+	if errors.Is(err, cluster.ErrBusy) {
+		m.cfg.Log.Warn("cluster does not answer, the server continues to join", "server", self.ID, "health", m.cfg.Via.Health().Text)
+		err = nil
+	}
+	if err == nil {
+		m.joined.Store(true)
+	}
+	return err
+}
+
+// ID returns the id of this server, or "" before Join.
+func (m *Member) ID() string {
+	if !m.joined.Load() {
+		return ""
+	}
+	return m.self.ID
+}
+
+// Health returns the state of the connection to the cluster.
+func (m *Member) Health() cluster.Health { return m.cfg.Via.Health() }
+
+// Servers returns all members.
+func (m *Member) Servers() []cluster.Server {
+	if !m.joined.Load() {
+		return nil
+	}
+	return m.cfg.Via.Servers()
+}
+
+// Claim takes the name of a room until Release. The error is one of package cluster.
+func (m *Member) Claim(ctx context.Context, room string) (cluster.Epoch, error) {
+	if !m.joined.Load() {
+		return 0, cluster.ErrBusy
+	}
+	return m.cfg.Via.Claim(ctx, roomPrefix+room, 0)
+}
+
+// Hold reports whether a room still has its name: see [cluster.Cluster].
+func (m *Member) Hold(room string, e cluster.Epoch) error {
+	return m.cfg.Via.Hold(roomPrefix+room, e)
+}
+
+// Announce sets the room's entry on this server's board; nil removes it. It reports false for an
+// entry beyond the limits.
+func (m *Member) Announce(room string, entry []byte) bool {
+	return m.joined.Load() && m.cfg.Via.Announce(room, entry)
+}
+
+// Release gives the name of a room back. It does not wait: Close does.
+func (m *Member) Release(room string, e cluster.Epoch) {
+	m.Announce(room, nil)
+	m.releases.Go(func() {
+		if err := m.cfg.Via.Release(context.Background(), roomPrefix+room, e); err != nil {
+			m.cfg.Log.Warn("name of a room is free later", "room", room, "error", err)
+		}
+	})
+}
+
+// Find returns the id of the other server that has a room. It asks the store for rooms
+// that no board has. The error is one of package cluster.
+func (m *Member) Find(ctx context.Context, room string) (server string, err error) {
+	if server, ok := m.Where(room); ok {
+		return server, nil
+	}
+	if !m.joined.Load() {
+		return "", cluster.ErrBusy
+	}
+	h, err := m.cfg.Via.Find(ctx, roomPrefix+room)
+	if err == nil && (h.Server == "" || h.Server == m.self.ID) {
+		err = cluster.ErrGone
+	}
+	return h.Server, err
+}
+
+// Changed returns a channel that is ready to receive after a change of servers or boards.
+func (m *Member) Changed() <-chan struct{} { return m.changed }
+
+func (m *Member) wake() {
+	select {
+	case m.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Close leaves the cluster, when the names of rooms have been given back, and at the end of ctx at
+// the latest.
+func (m *Member) Close(ctx context.Context) error {
+	released := make(chan struct{})
+	go func() { m.releases.Wait(); close(released) }()
+	select {
+	case <-released:
+	case <-ctx.Done():
+	}
+	if !m.joined.Load() {
+		return nil
+	}
+	return m.cfg.Via.Close(ctx)
+}

@@ -1,0 +1,136 @@
+package membership
+
+import (
+	"sync"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/netloop/netloop/cluster"
+	clusterv1 "github.com/netloop/netloop/proto/netloop/cluster/v1"
+)
+
+// FirstNumber is the least number of a room of another server. Rooms of this server have smaller
+// ones.
+const FirstNumber = 1 << 62
+
+// rooms is the copy of the boards of other servers.
+type rooms struct {
+	mu      sync.Mutex
+	servers map[string]*board // by the ids of the servers
+	where   map[string]string // server ids by the names of rooms
+	number  uint64            // number of rooms so far
+}
+
+// board is the copy of one server's board.
+type board struct {
+	version uint64
+	rooms   map[string]*known // by name
+}
+
+// known is a room of another server.
+type known struct {
+	number uint64
+	data   []byte // as announced
+}
+
+// Change is a new or changed room of another server; Entry is nil for one that has ended.
+type Change struct {
+	Number uint64 // the same for each change of a room
+	Server string
+	Room   string
+	Entry  *clusterv1.Entry
+}
+
+// Sync calls fn with the changes of the boards of other servers since the last call. Malformed
+// entries are dropped. One goroutine at a time calls it.
+func (m *Member) Sync(fn func(Change)) {
+	if !m.joined.Load() {
+		return
+	}
+	boards := m.cfg.Via.Boards()
+	m.rooms.mu.Lock()
+	defer m.rooms.mu.Unlock()
+	present := make(map[string]bool, len(boards))
+	for i := range boards {
+		if b := &boards[i]; b.Server != m.self.ID {
+			present[b.Server] = true
+			m.rooms.updateLocked(b, fn)
+		}
+	}
+	for id, b := range m.rooms.servers {
+		if !present[id] {
+			m.rooms.dropLocked(id, b, fn)
+		}
+	}
+}
+
+// updateLocked copies one server's board.
+func (r *rooms) updateLocked(b *cluster.Board, fn func(Change)) {
+	own := r.servers[b.Server]
+	switch {
+	case own == nil:
+		own = &board{rooms: map[string]*known{}}
+		if r.servers == nil {
+			r.servers, r.where = map[string]*board{}, map[string]string{}
+		}
+		r.servers[b.Server] = own
+	case own.version == b.Version:
+		return
+	}
+	own.version = b.Version
+	kept := make(map[string]bool, len(b.Rooms))
+	for _, room := range b.Rooms {
+		kept[room.Name] = true
+		k := own.rooms[room.Name]
+		if k != nil && sameBytes(k.data, room.Entry) {
+			continue
+		}
+		entry := new(clusterv1.Entry)
+		if proto.Unmarshal(room.Entry, entry) != nil {
+			kept[room.Name] = false
+			continue
+		}
+		if k == nil {
+			r.number++
+			k = &known{number: FirstNumber + r.number}
+			own.rooms[room.Name] = k
+		}
+		k.data = room.Entry
+		r.where[room.Name] = b.Server
+		fn(Change{Number: k.number, Server: b.Server, Room: room.Name, Entry: entry})
+	}
+	for name, k := range own.rooms {
+		if !kept[name] {
+			r.removeLocked(b.Server, own, name, k, fn)
+		}
+	}
+}
+
+// sameBytes reports whether two immutable slices are the same memory.
+func sameBytes(a, b []byte) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+// dropLocked removes the rooms of a server that is no longer listed.
+func (r *rooms) dropLocked(id string, b *board, fn func(Change)) {
+	for name, k := range b.rooms {
+		r.removeLocked(id, b, name, k, fn)
+	}
+	delete(r.servers, id)
+}
+
+func (r *rooms) removeLocked(id string, b *board, name string, k *known, fn func(Change)) {
+	delete(b.rooms, name)
+	if r.where[name] == id {
+		delete(r.where, name)
+	}
+	fn(Change{Number: k.number, Server: id, Room: name})
+}
+
+// Where returns the id of the other server with a room, as of the last Sync. It does not wait.
+func (m *Member) Where(room string) (server string, ok bool) {
+	m.rooms.mu.Lock()
+	defer m.rooms.mu.Unlock()
+	server, ok = m.rooms.where[room]
+	return server, ok
+}
