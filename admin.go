@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/netloop/netloop/internal/admin"
@@ -124,6 +125,11 @@ func (s *Server) readiness() (note string, err error) {
 	}
 	if _, _, open := s.cfg.open(); open {
 		note = "every client is admitted: no tokens are required (insecure)"
+	}
+	if s.member != nil {
+		if h := s.member.Health(); !h.OK {
+			note = strings.TrimPrefix(note+"; the cluster does not answer: "+h.Text, "; ")
+		}
 	}
 	return note, nil
 }

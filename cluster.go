@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"time"
 	"unicode/utf8"
@@ -15,6 +16,7 @@ import (
 	"github.com/netloop/netloop/cluster"
 	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/internal/membership"
+	"github.com/netloop/netloop/internal/metrics"
 	"github.com/netloop/netloop/internal/net/endpoint"
 	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
@@ -38,9 +40,10 @@ type Cluster struct {
 	ID string
 	// Region and Zone tell where the machine is. Both may be empty.
 	Region, Zone string
-	// Addresses are those at which players reach this server, at most 8. Empty derives them from
-	// Listen, Web and WebURL, which must name an address of the machine then.
-	Addresses []cluster.Address
+	// Addr is the address at which players reach Listen, host:port. Empty is the address of
+	// Listen, which must name one of the machine then. Players in browsers reach the same host, or
+	// WebURL.
+	Addr string
 }
 
 // Place selects the server of a room, in a cluster.
@@ -53,12 +56,15 @@ type Place struct {
 
 func (c *Cluster) validate() error {
 	if c.Via == nil {
-		if c.ID != "" || c.Region != "" || c.Zone != "" || len(c.Addresses) > 0 {
+		if *c != (Cluster{}) {
 			return ConfigError("Cluster", fmt.Sprintf("%+v", *c), "set Via too: the connection to the other servers")
 		}
 		return nil
 	}
-	s := cluster.Server{ID: cmp.Or(c.ID, "random"), Region: c.Region, Zone: c.Zone, Addresses: c.Addresses}
+	if _, _, err := net.SplitHostPort(c.Addr); c.Addr != "" && err != nil {
+		return ConfigError("Cluster.Addr", c.Addr, "use host:port")
+	}
+	s := cluster.Server{ID: cmp.Or(c.ID, "random"), Region: c.Region, Zone: c.Zone, Addresses: []cluster.Address{{Addr: c.Addr}}}
 	if err := s.Check(); err != nil {
 		return fmt.Errorf("Cluster: %w", err)
 	}
@@ -123,13 +129,13 @@ func (s *Server) leaveCluster(ctx context.Context) error {
 
 // addresses returns the addresses at which players reach this server.
 func (s *Server) addresses() (all []cluster.Address, err error) {
-	if len(s.cfg.Cluster.Addresses) > 0 || s.listener == nil {
-		return s.cfg.Cluster.Addresses, nil
+	if s.listener == nil {
+		return nil, nil
 	}
-	game := s.listener.Addr().String()
-	at, err := netip.ParseAddrPort(game)
-	if err != nil || at.Addr().IsUnspecified() {
-		return nil, ConfigError("Cluster.Addresses", `""`, "name the addresses at which players reach this server, which listens on %s", game)
+	game := cmp.Or(s.cfg.Cluster.Addr, s.listener.Addr().String())
+	host, _, err := net.SplitHostPort(game)
+	if ip, bad := netip.ParseAddr(host); err != nil || bad == nil && ip.IsUnspecified() {
+		return nil, ConfigError("Cluster.Addr", `""`, "name the address at which players reach this server, which listens on %s", game)
 	}
 	var hashes [][]byte
 	if k := s.certificate.Load(); k != nil && k.Pinnable() {
@@ -140,16 +146,20 @@ func (s *Server) addresses() (all []cluster.Address, err error) {
 		{Carrier: "quic", Addr: game, Hashes: hashes},
 		{Carrier: "webtransport", Addr: "https://" + game + endpoint.Path, Hashes: hashes},
 	}
-	switch {
-	case s.public.host != "":
-		scheme := map[string]string{"https": "wss://", "http": "ws://"}[s.public.scheme]
-		all = append(all, cluster.Address{Carrier: "websocket", Addr: scheme + s.public.host + endpoint.Path})
-	case s.web != nil:
-		scheme := "ws://"
-		if s.cfg.WebTLS {
-			scheme = "wss://"
+	secure, pages := s.public.scheme == "https", s.public.host
+	if pages == "" && s.web != nil {
+		_, port, err := net.SplitHostPort(s.web.Addr().String())
+		if err != nil {
+			return nil, err
 		}
-		all = append(all, cluster.Address{Carrier: "websocket", Addr: scheme + s.web.Addr().String() + endpoint.Path})
+		secure, pages = s.cfg.WebTLS, net.JoinHostPort(host, port)
+	}
+	switch {
+	case pages == "":
+	case secure:
+		all = append(all, cluster.Address{Carrier: "websocket", Addr: "wss://" + pages + endpoint.Path})
+	default:
+		all = append(all, cluster.Address{Carrier: "websocket", Addr: "ws://" + pages + endpoint.Path})
 	}
 	return all, nil
 }
@@ -279,4 +289,40 @@ func (s *Server) syncRooms() {
 			players: int(c.Entry.GetPlayers()), max: int(c.Entry.GetMaxClients()), packed: schema.Parcel(c.Entry.GetInfo()),
 		})
 	})
+}
+
+// ClusterConnected implements metrics.Server.
+func (m serverMetrics) ClusterConnected(f *metrics.Family) {
+	if m.s.member == nil {
+		return
+	}
+	connected := uint64(0)
+	if m.s.member.Health().OK {
+		connected = 1
+	}
+	f.Set(connected)
+}
+
+// ClusterServers implements metrics.Server.
+func (m serverMetrics) ClusterServers(f *metrics.Family) {
+	if m.s.member == nil {
+		return
+	}
+	var alive, suspect uint64
+	for _, s := range m.s.member.Servers() {
+		if s.Suspect {
+			suspect++
+		} else {
+			alive++
+		}
+	}
+	f.Set(alive, "alive")
+	f.Set(suspect, "suspect")
+}
+
+// ClusterRooms implements metrics.Server.
+func (m serverMetrics) ClusterRooms(f *metrics.Family) {
+	if m.s.member != nil {
+		f.Set(uint64(m.s.member.Rooms()))
+	}
 }

@@ -18,6 +18,8 @@ type addresses struct {
 	Admin    string `json:"admin"` // "" without an admin listener
 	Web      string `json:"web"`   // "" without pages
 	CertHash string `json:"cert_hash"`
+	Server   string `json:"server,omitempty"`  // id in the cluster
+	Cluster  string `json:"cluster,omitempty"` // URL of NATS, without a password
 }
 
 func addressesOf(s *netloop.Server, o *options) addresses {

@@ -20,17 +20,19 @@ type banner struct {
 	devCert bool
 	cfg     netloop.Config
 	network string // the effect of --simulate; empty without it
+	cluster string // the cluster and the id in it; empty without one
 	stages  []loop.DumpStage
 }
 
 // announce prints the banner of a server that listens.
-func (p *program) announce(s *netloop.Server, cfg netloop.Config, network *simulation, at addresses) error {
+func (p *program) announce(s *netloop.Server, cfg netloop.Config, network *simulation, joined *clusterConnection, at addresses) error {
 	b := banner{
 		title:   versions(p.game),
 		at:      at,
 		devCert: cfg.CertFile == "",
 		cfg:     cfg,
 		network: network.String(),
+		cluster: joined.line(s),
 		stages:  bridge.Netloop.Server(s).Room.Questions.View().Stages,
 	}
 	_, err := io.WriteString(p.stdout, b.String())
@@ -83,6 +85,9 @@ func (b *banner) String() string {
 	}
 	if b.network != "" {
 		line("network", "SIMULATED (--simulate), for each client address: %s", b.network)
+	}
+	if b.cluster != "" {
+		line("cluster", "%s", b.cluster)
 	}
 	line("cert", "sha256 %s", b.at.CertHash)
 	if b.devCert {

@@ -18,53 +18,62 @@ import (
 
 // options are the settings of a server for any game, in the order of --help.
 type options struct {
-	Listen       string        `name:"listen" help:"UDP address for clients, host:port; port 0 picks a free one"`
-	Auth         string        `name:"auth" help:"how players authenticate: token, or none, for loopback addresses only"`
-	AuthKeys     string        `name:"auth-keys" help:"PEM file with the public key that signs tokens, or folder of such files; read again when they change"`
-	AuthAudience string        `name:"auth-audience" help:"name of this server in its tokens (aud): tokens for another server are refused"`
-	InsecureAuth bool          `name:"insecure-no-auth" help:"admit clients without tokens, although other machines reach --listen or --web"`
-	Admin        string        `name:"admin" help:"TCP address of /metrics, /healthz, /readyz, /ticks, /loop, /rooms and /explain, host:port; empty is none"`
-	AdminTokens  string        `name:"admin-token-file" help:"file of tokens for --admin, lines such as: read TOKEN or write TOKEN; without it only this machine may use --admin"`
-	InspectRing  time.Duration `name:"inspect-ring" help:"keep this time of past ticks in memory for the inspector of --admin, such as 60s, up to 10m; 0 is none"`
-	Web          string        `name:"web" help:"TCP address of the game's pages, for browsers, host:port; empty is none"`
-	WebTLS       bool          `name:"web-tls" help:"serve --web as HTTPS, with the certificate that clients see; without it only browsers on this machine can play"`
-	WebURL       string        `name:"web-url" help:"URL of the pages for browsers if a proxy is in front of --web, such as https://play.example.org; empty is the URL of --web"`
-	WebProxies   proxies       `name:"web-proxies" help:"addresses of such proxies, such as 127.0.0.1,10.0.0.0/8: their X-Forwarded-For gives the addresses of players; that of others is ignored"`
-	Origin       origins       `name:"origin" help:"pages of other servers that may connect, such as https://example.org,https://example.net; * is all"`
-	TickRate     rate          `name:"tick-rate" help:"ticks a second, 1 to 1000, or a fraction such as 30000/1001"`
-	FixedRate    rate          `name:"fixed-rate" help:"fixed steps a second, 1 to 1000, or a fraction; 0 is the tick rate"`
-	SendEvery    int           `name:"send-every" help:"every n-th tick sends snapshots, 1 to 60"`
-	MaxClients   int           `name:"max-clients" help:"clients in the room at once, 1 to 10000"`
-	KeepDropped  time.Duration `name:"keep-dropped" help:"how long a client with a broken connection keeps its seat, up to 1h; 0 is none"`
-	MaxRewind    time.Duration `name:"max-rewind" help:"how far back in time a shot may hit, up to 1s; 0 is only the present"`
-	LostAfter    time.Duration `name:"lost-after" help:"time without a packet after which a client's connection counts as broken, 1s or more"`
-	SamePlayer   string        `name:"same-player" help:"second connection of a player: take-over replaces the first, refuse is refused, allow gets its own client"`
-	ClientBudget int           `name:"client-budget" help:"bytes of object records per client and tick, 1 to 1048576"`
-	ClientRate   float64       `name:"client-rate" help:"messages a second that a client may send, of all kinds; -1 is unlimited"`
-	ClientBurst  int           `name:"client-burst" help:"messages that a client may send at once, 1 to 65536"`
-	ClientKick   int           `name:"client-kick" help:"kick a client after so many messages dropped by limits; -1 is never"`
-	LimitsDry    bool          `name:"limits-dry" help:"count messages beyond the limits, without drops and kicks"`
-	For          time.Duration `name:"for" help:"stop by itself after this time, such as 20s; 0 is never"`
-	Seed         uint64        `name:"seed" help:"seed of the game's random numbers; 0 draws one and prints it"`
-	Drain        time.Duration `name:"drain" help:"time for clients to finish once the server closes, such as 30s; 0 closes at once"`
-	Watchdog     time.Duration `name:"watchdog" help:"time after which a tick counts as hung, 100ms or more: the log has its stack; negative is never"`
-	WatchdogExit bool          `name:"watchdog-exit" help:"end with status 1 when a tick hangs, so that a service manager restarts it"`
-	TraceDir     string        `name:"trace-dir" help:"directory for the execution traces of ticks over budget, for go tool trace; empty is none"`
-	CheckEdits   bool          `name:"check-edits" help:"for development: name fields that the game changes without Edit; costs time in each tick"`
-	CheckValues  bool          `name:"check-values" help:"for development: refuse and name values that do not fit their field, instead of sending the nearest value"`
-	PlainSocket  bool          `name:"plain-socket" help:"use Go's UDP socket, without batches of sent and received packets"`
-	Datagrams    string        `name:"datagrams" help:"how the datagrams of Go clients travel: auto makes each an encrypted packet of its own, on the same port, and uses QUIC while those do not arrive; quic always uses QUIC"`
-	Simulate     netem.Spec    `name:"simulate" help:"a bad network for every client, such as rtt=150ms,jitter=20ms,loss=5%; also dup, reorder, corrupt, rate, buffer, hole and rebind; empty is none"`
-	TLSCert      string        `name:"tls-cert" help:"PEM file with the certificate that clients see, read again when it changes; empty makes one for development"`
-	TLSKey       string        `name:"tls-key" help:"PEM file with the key of --tls-cert"`
-	StateDir     string        `name:"state-dir" help:"directory for the state that outlives the process, created if missing: clients then notice a restart at once; empty is systemd's StateDirectory, or none"`
-	SecretFile   string        `name:"secret-file" help:"file with 32 secret bytes or more, instead of the secret in --state-dir"`
-	LogLevel     string        `name:"log-level" help:"lowest level that is logged to stderr: debug, info, warn or error"`
-	LogFormat    string        `name:"log-format" help:"format of the log: text or json"`
-	AddrFile     string        `name:"addr-file" help:"file for the addresses, as JSON, written once clients may connect"`
-	Record       string        `name:"record" help:"new file for a recording of the game, for the command replay; it has all client data, including tokens"`
-	RecordRooms  string        `name:"record-rooms" help:"folder, created if missing, for recordings of all rooms except the default one, in files named by time and room"`
-	Config       string        `name:"config" help:"YAML file with settings; flags and NETLOOP_ variables override it"`
+	Listen        string        `name:"listen" help:"UDP address for clients, host:port; port 0 picks a free one"`
+	Auth          string        `name:"auth" help:"how players authenticate: token, or none, for loopback addresses only"`
+	AuthKeys      string        `name:"auth-keys" help:"PEM file with the public key that signs tokens, or folder of such files; read again when they change"`
+	AuthAudience  string        `name:"auth-audience" help:"name of this server in its tokens (aud): tokens for another server are refused"`
+	InsecureAuth  bool          `name:"insecure-no-auth" help:"admit clients without tokens, although other machines reach --listen or --web"`
+	Admin         string        `name:"admin" help:"TCP address of /metrics, /healthz, /readyz, /ticks, /loop, /rooms and /explain, host:port; empty is none"`
+	AdminTokens   string        `name:"admin-token-file" help:"file of tokens for --admin, lines such as: read TOKEN or write TOKEN; without it only this machine may use --admin"`
+	InspectRing   time.Duration `name:"inspect-ring" help:"keep this time of past ticks in memory for the inspector of --admin, such as 60s, up to 10m; 0 is none"`
+	Web           string        `name:"web" help:"TCP address of the game's pages, for browsers, host:port; empty is none"`
+	WebTLS        bool          `name:"web-tls" help:"serve --web as HTTPS, with the certificate that clients see; without it only browsers on this machine can play"`
+	WebURL        string        `name:"web-url" help:"URL of the pages for browsers if a proxy is in front of --web, such as https://play.example.org; empty is the URL of --web"`
+	WebProxies    proxies       `name:"web-proxies" help:"addresses of such proxies, such as 127.0.0.1,10.0.0.0/8: their X-Forwarded-For gives the addresses of players; that of others is ignored"`
+	Origin        origins       `name:"origin" help:"pages of other servers that may connect, such as https://example.org,https://example.net; * is all"`
+	TickRate      rate          `name:"tick-rate" help:"ticks a second, 1 to 1000, or a fraction such as 30000/1001"`
+	FixedRate     rate          `name:"fixed-rate" help:"fixed steps a second, 1 to 1000, or a fraction; 0 is the tick rate"`
+	SendEvery     int           `name:"send-every" help:"every n-th tick sends snapshots, 1 to 60"`
+	MaxClients    int           `name:"max-clients" help:"clients in the room at once, 1 to 10000"`
+	KeepDropped   time.Duration `name:"keep-dropped" help:"how long a client with a broken connection keeps its seat, up to 1h; 0 is none"`
+	MaxRewind     time.Duration `name:"max-rewind" help:"how far back in time a shot may hit, up to 1s; 0 is only the present"`
+	LostAfter     time.Duration `name:"lost-after" help:"time without a packet after which a client's connection counts as broken, 1s or more"`
+	SamePlayer    string        `name:"same-player" help:"second connection of a player: take-over replaces the first, refuse is refused, allow gets its own client"`
+	ClientBudget  int           `name:"client-budget" help:"bytes of object records per client and tick, 1 to 1048576"`
+	ClientRate    float64       `name:"client-rate" help:"messages a second that a client may send, of all kinds; -1 is unlimited"`
+	ClientBurst   int           `name:"client-burst" help:"messages that a client may send at once, 1 to 65536"`
+	ClientKick    int           `name:"client-kick" help:"kick a client after so many messages dropped by limits; -1 is never"`
+	LimitsDry     bool          `name:"limits-dry" help:"count messages beyond the limits, without drops and kicks"`
+	For           time.Duration `name:"for" help:"stop by itself after this time, such as 20s; 0 is never"`
+	Seed          uint64        `name:"seed" help:"seed of the game's random numbers; 0 draws one and prints it"`
+	Drain         time.Duration `name:"drain" help:"time for clients to finish once the server closes, such as 30s; 0 closes at once"`
+	Watchdog      time.Duration `name:"watchdog" help:"time after which a tick counts as hung, 100ms or more: the log has its stack; negative is never"`
+	WatchdogExit  bool          `name:"watchdog-exit" help:"end with status 1 when a tick hangs, so that a service manager restarts it"`
+	TraceDir      string        `name:"trace-dir" help:"directory for the execution traces of ticks over budget, for go tool trace; empty is none"`
+	CheckEdits    bool          `name:"check-edits" help:"for development: name fields that the game changes without Edit; costs time in each tick"`
+	CheckValues   bool          `name:"check-values" help:"for development: refuse and name values that do not fit their field, instead of sending the nearest value"`
+	PlainSocket   bool          `name:"plain-socket" help:"use Go's UDP socket, without batches of sent and received packets"`
+	Datagrams     string        `name:"datagrams" help:"how the datagrams of Go clients travel: auto makes each an encrypted packet of its own, on the same port, and uses QUIC while those do not arrive; quic always uses QUIC"`
+	Simulate      netem.Spec    `name:"simulate" help:"a bad network for every client, such as rtt=150ms,jitter=20ms,loss=5%; also dup, reorder, corrupt, rate, buffer, hole and rebind; empty is none"`
+	Cluster       string        `name:"cluster" help:"NATS of the cluster, such as nats://10.0.0.5:4222, several with commas; embed starts one in this process, for development and up to three machines; empty is no cluster"`
+	ClusterName   string        `name:"cluster-name" help:"name of the cluster, if several share a NATS: letters, digits, - and _"`
+	ClusterCreds  string        `name:"cluster-creds" help:"file with the credentials of this server for NATS, as nsc makes it; a name and password may be in the URL instead"`
+	ClusterCA     string        `name:"cluster-ca" help:"PEM file with the authority of the certificate of NATS; without it, the system's authorities count for tls:// URLs"`
+	ClusterListen string        `name:"cluster-listen" help:"TCP address of the embedded NATS for the servers of other processes, host:port; empty is a free port of this machine"`
+	ClusterRoutes string        `name:"cluster-routes" help:"addresses of the three embedded NATS servers for each other, this server's own first: host:port,host:port,host:port"`
+	Region        string        `name:"region" help:"region of this server in its cluster: rooms open in the region of their asker"`
+	Zone          string        `name:"zone" help:"zone of this server within its region"`
+	PublicAddr    string        `name:"public-addr" help:"address at which players reach --listen, for moves from other servers; empty is that of --listen"`
+	TLSCert       string        `name:"tls-cert" help:"PEM file with the certificate that clients see, read again when it changes; empty makes one for development"`
+	TLSKey        string        `name:"tls-key" help:"PEM file with the key of --tls-cert"`
+	StateDir      string        `name:"state-dir" help:"directory for the state that outlives the process, created if missing: clients then notice a restart at once; empty is systemd's StateDirectory, or none"`
+	SecretFile    string        `name:"secret-file" help:"file with 32 secret bytes or more, instead of the secret in --state-dir"`
+	LogLevel      string        `name:"log-level" help:"lowest level that is logged to stderr: debug, info, warn or error"`
+	LogFormat     string        `name:"log-format" help:"format of the log: text or json"`
+	AddrFile      string        `name:"addr-file" help:"file for the addresses, as JSON, written once clients may connect"`
+	Record        string        `name:"record" help:"new file for a recording of the game, for the command replay; it has all client data, including tokens"`
+	RecordRooms   string        `name:"record-rooms" help:"folder, created if missing, for recordings of all rooms except the default one, in files named by time and room"`
+	Config        string        `name:"config" help:"YAML file with settings; flags and NETLOOP_ variables override it"`
 }
 
 // defaults returns the options with their default values.
@@ -165,7 +174,7 @@ func (o *options) check(bad func(key string, value any, remedy string) error) er
 			return bad("web-url", o.WebURL, "use https://host or https://host:port, without a path")
 		}
 	}
-	if err := cmp.Or(o.checkReturns(bad), o.checkAuth(bad)); err != nil {
+	if err := cmp.Or(o.checkReturns(bad), o.checkAuth(bad), o.checkCluster(bad)); err != nil {
 		return err
 	}
 	if _, err := logging.ParseLevel(o.LogLevel); err != nil || o.LogLevel == "" {

@@ -48,7 +48,12 @@ func (p *program) serve(ctx context.Context, c *configuration) error {
 		return errors.Join(err, record.close(false))
 	}
 	network := o.newSimulation()
-	s, err := p.open(c, log, record, rooms, network)
+	joined, err := c.openCluster(p.env, log.Slog())
+	if err != nil {
+		return errors.Join(err, record.close(false))
+	}
+	defer joined.close()
+	s, err := p.open(c, log, record, rooms, network, joined)
 	if err != nil {
 		return errors.Join(err, record.close(false))
 	}
@@ -89,7 +94,7 @@ func takeStandardLog(to *slog.Logger) (restore func()) {
 
 // open makes a server that listens, and writes its addresses to stdout and to the address file. An
 // operator can fix the cause of any error of open.
-func (p *program) open(c *configuration, log *logging.Logger, record *recordingFile, rooms *roomRecordings, network *simulation) (*netloop.Server, error) {
+func (p *program) open(c *configuration, log *logging.Logger, record *recordingFile, rooms *roomRecordings, network *simulation, joined *clusterConnection) (*netloop.Server, error) {
 	o, cfg := c.options, c.options.server()
 	var err error
 	if cfg.Seed == 0 {
@@ -105,6 +110,7 @@ func (p *program) open(c *configuration, log *logging.Logger, record *recordingF
 	if g, ok := p.game.(netloop.WebGame); ok {
 		cfg.WebFiles = g.Web()
 	}
+	cfg.Cluster = joined.config()
 	record.begin(c, &cfg)
 	rooms.begin(c, &cfg)
 	s, err := netloop.New(cfg, p.game)
@@ -121,7 +127,8 @@ func (p *program) open(c *configuration, log *logging.Logger, record *recordingF
 		return nil, c.portError(err)
 	}
 	at := addressesOf(s, o)
-	if err := p.announce(s, cfg, network, at); err != nil {
+	joined.addresses(&at, s)
+	if err := p.announce(s, cfg, network, joined, at); err != nil {
 		return nil, errors.Join(fmt.Errorf("stdout cannot be written, redirect it: %w", err), s.Close())
 	}
 	if err := file.publish(at); err != nil {
@@ -150,6 +157,9 @@ func (c *configuration) portError(err error) error {
 			return c.bad("web", c.options.Web, unknownHost(dns))
 		}
 		return c.bad("web", c.options.Web, strings.Replace(text, c.options.Web+" is", "the port is", 1))
+	}
+	if text, ok := strings.CutPrefix(err.Error(), "netloop: Cluster: "); ok {
+		return c.bad("cluster", c.options.Cluster, text)
 	}
 	if text, ok := strings.CutPrefix(err.Error(), "netloop: CertFile: "); ok {
 		return c.bad("tls-cert", c.options.TLSCert, "tls-cert and tls-key must name PEM files that belong together: "+text)

@@ -75,7 +75,11 @@ func (c *Cluster) connect() (*nats.Conn, error) {
 		nats.ReconnectWait(reconnectWait), nats.ReconnectJitter(reconnectJitter, reconnectJitter),
 		nats.Timeout(dialTime), nats.FlusherTimeout(dialTime), nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(2),
 		nats.ReconnectBufSize(-1), // A message that waited would arrive late.
-		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { c.cfg.Log.Warn("connection to NATS lost", "error", err) }),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if c.ctx.Err() == nil { // Otherwise Close has ended it.
+				c.cfg.Log.Warn("connection to NATS lost", "error", err)
+			}
+		}),
 		nats.ReconnectHandler(func(n *nats.Conn) { c.cfg.Log.Info("connected to NATS again", "url", n.ConnectedUrlRedacted()) }),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.cfg.Log.Debug("NATS", "error", err) }),
 	}

@@ -134,3 +134,10 @@ func (m *Member) Where(room string) (server string, ok bool) {
 	server, ok = m.rooms.where[room]
 	return server, ok
 }
+
+// Rooms returns the number of rooms of other servers, as of the last Sync.
+func (m *Member) Rooms() int {
+	m.rooms.mu.Lock()
+	defer m.rooms.mu.Unlock()
+	return len(m.rooms.where)
+}

@@ -135,6 +135,10 @@ func (s *fakeServer) AdminRefusals(f *Family)   { f.Set(21, "token") }
 func (s *fakeServer) WebRequests(f *Family)     { f.Set(25, "answered") }
 func (s *fakeServer) WebConnections(f *Family)  { f.Set(26, "full") }
 func (s *fakeServer) CertificateLeft(f *Family) { f.SetFloat(6.5, "files") }
+func (s *fakeServer) ClusterConnected(f *Family) { f.Set(1) }
+func (s *fakeServer) ClusterServers(f *Family)   { f.Set(3, "alive"); f.Set(1, "suspect") }
+func (s *fakeServer) ClusterRooms(f *Family)     { f.Set(12) }
+
 func (s *fakeServer) CertificateReloads(f *Family) {
 	f.Set(4, "loaded")
 	f.Set(5, "failed")
@@ -226,6 +230,7 @@ func TestAScrapeHasAllCountedValues(t *testing.T) {
 		`netloop_transport_bytes_total{direction="in"} 100`, `netloop_transport_packets_total{direction="out"} 2`,
 		`netloop_handshakes_total{transport="quic"} 0`, `netloop_handshakes_total{transport="webtransport"} 20`, `netloop_joins_total{transport="websocket"} 19`, "netloop_refusals_total 5", "netloop_address_validations_total 6", "netloop_strangers 7",
 		`netloop_disconnects_total{code="kicked"} 1`,
+		`netloop_cluster_connected 1`, `netloop_cluster_servers{kind="alive"} 3`, `netloop_cluster_rooms 12`,
 		`netloop_certificate_left_seconds{kind="files"} 6.5`, `netloop_certificate_reloads_total{outcome="loaded"} 4`,
 		`netloop_certificate_reloads_total{outcome="failed"} 5`,
 		`netloop_admin_refusals_total{reason="token"} 21`,

@@ -226,6 +226,14 @@ var table = []row{
 	{"certificate_reloads_total", counter, "outcome", "New certificates by outcome: loaded, or failed, after which the old one is still in use.",
 		server(Server.CertificateReloads)},
 
+	// The cluster.
+	{"cluster_connected", gauge, "", "1 while the server may claim names in its cluster, else 0; absent without a cluster.",
+		server(Server.ClusterConnected)},
+	{"cluster_servers", gauge, "kind", "Servers of the cluster, this one included: alive, or suspect after three missed heartbeats.",
+		server(Server.ClusterServers)},
+	{"cluster_rooms", gauge, "", "Rooms of other servers that this one knows.",
+		server(Server.ClusterRooms)},
+
 	// Monitoring, and the pages of --web.
 	{"admin_refusals_total", counter, "reason", "Refused requests to the admin listener: with the host name of another machine (host), without a valid token (token), during too many other requests or streams (busy); connections that were closed for newer ones (connection), and streams whose client has stopped reading (slow).",
 		server(Server.AdminRefusals)},

@@ -1,0 +1,216 @@
+package app
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/app/internal/embedded"
+	"github.com/netloop/netloop/cluster/nats"
+	"github.com/netloop/netloop/internal/net/quicnet"
+)
+
+// clusterEmbed is the value of --cluster that starts a NATS server in this process.
+const clusterEmbed = "embed"
+
+// checkCluster does the work of check for the options of a cluster.
+func (o *options) checkCluster(bad func(key string, value any, remedy string) error) error {
+	embeds := o.Cluster == clusterEmbed
+	switch {
+	case o.Cluster == "":
+		for _, s := range []struct{ key, value string }{
+			{"cluster-name", o.ClusterName}, {"cluster-creds", o.ClusterCreds}, {"cluster-ca", o.ClusterCA}, {"cluster-listen", o.ClusterListen},
+			{"cluster-routes", o.ClusterRoutes}, {"region", o.Region}, {"zone", o.Zone}, {"public-addr", o.PublicAddr},
+		} {
+			if s.value != "" {
+				return bad(s.key, s.value, "set cluster too: embed, or the URL of NATS such as nats://10.0.0.5:4222")
+			}
+		}
+		return nil
+	case !embeds && !strings.Contains(o.Cluster, "://"):
+		return bad("cluster", o.Cluster, "use embed, or the URL of NATS such as nats://10.0.0.5:4222")
+	case embeds && embedded.Start == nil:
+		return bad("cluster", o.Cluster, "this program contains no NATS server: import app/embednats in its main function, or use the URL of one")
+	case !embeds && (o.ClusterListen != "" || o.ClusterRoutes != ""):
+		return bad("cluster-listen", o.ClusterListen+o.ClusterRoutes, "cluster-listen and cluster-routes are for --cluster embed")
+	case embeds && (o.ClusterCreds != "" || o.ClusterCA != ""):
+		return bad("cluster-creds", o.ClusterCreds+o.ClusterCA, "cluster-creds and cluster-ca are for the URL of NATS")
+	case o.ClusterListen != "" && !hostPort(o.ClusterListen):
+		return bad("cluster-listen", o.ClusterListen, "use host:port, for instance 10.0.0.7:4222")
+	case o.PublicAddr != "" && !hostPort(o.PublicAddr):
+		return bad("public-addr", o.PublicAddr, "use host:port, for instance 203.0.113.7:4433")
+	}
+	if host, _, err := net.SplitHostPort(o.Listen); o.PublicAddr == "" && err == nil && everywhere(host) {
+		return bad("public-addr", o.PublicAddr, "name the address at which players reach this server: listen is on all addresses of the machine")
+	}
+	for _, r := range o.routes() {
+		if !hostPort(r) {
+			return bad("cluster-routes", o.ClusterRoutes, "use host:port,host:port,host:port, the same at each server")
+		}
+	}
+	return nil
+}
+
+// routes returns the addresses of the embedded NATS servers, this one first.
+func (o *options) routes() []string {
+	return strings.FieldsFunc(o.ClusterRoutes, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// clusterConnection is the connection of a server to its cluster, and the NATS server in this
+// process, if there is one. Nil is none.
+type clusterConnection struct {
+	via  netloop.Cluster
+	url  string
+	stop func()
+}
+
+// openCluster prepares the connection to the cluster. Server.Listen joins.
+func (c *configuration) openCluster(environ []string, log *slog.Logger) (_ *clusterConnection, err error) {
+	o := c.options
+	if o.Cluster == "" {
+		return nil, nil
+	}
+	u := &clusterConnection{url: o.Cluster, stop: func() {}}
+	cfg := nats.Config{URL: o.Cluster, Name: o.ClusterName, Credentials: o.ClusterCreds, Log: log}
+	if o.Cluster == clusterEmbed {
+		if u.url, u.stop, err = c.embedNATS(environ); err != nil {
+			return nil, err
+		}
+		cfg.URL = u.url
+	}
+	if o.ClusterCA != "" {
+		if cfg.TLS, err = trusting(o.ClusterCA); err != nil {
+			return nil, c.bad("cluster-ca", o.ClusterCA, err.Error())
+		}
+	}
+	if o.ClusterCreds != "" {
+		if _, err := os.Stat(o.ClusterCreds); err != nil {
+			return nil, c.bad("cluster-creds", o.ClusterCreds, "name a readable file: "+err.Error())
+		}
+	}
+	via, err := nats.New(cfg)
+	if err != nil {
+		u.stop()
+		return nil, c.bad("cluster", o.Cluster, err.Error())
+	}
+	u.via = netloop.Cluster{Via: via, Region: o.Region, Zone: o.Zone, Addr: o.PublicAddr}
+	return u, nil
+}
+
+// config returns the server's membership.
+func (u *clusterConnection) config() netloop.Cluster {
+	if u == nil {
+		return netloop.Cluster{}
+	}
+	return u.via
+}
+
+// line returns the description of the cluster for the banner.
+func (u *clusterConnection) line(s *netloop.Server) string {
+	if u == nil {
+		return ""
+	}
+	return u.redacted() + ", as server " + s.ID()
+}
+
+// redacted returns the URL of NATS without passwords.
+func (u *clusterConnection) redacted() string {
+	all := strings.Split(u.url, ",")
+	for i, one := range all {
+		if parsed, err := url.Parse(one); err == nil {
+			all[i] = parsed.Redacted()
+		}
+	}
+	return strings.Join(all, ",")
+}
+
+// addresses adds the cluster to the content of the address file.
+func (u *clusterConnection) addresses(at *addresses, s *netloop.Server) {
+	if u != nil {
+		at.Server, at.Cluster = s.ID(), u.redacted()
+	}
+}
+
+// close ends the NATS server in this process, if there is one.
+func (u *clusterConnection) close() {
+	if u != nil {
+		u.stop()
+	}
+}
+
+// trusting returns a configuration that trusts the authorities of a PEM file.
+func trusting(file string) (*tls.Config, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("name a readable file: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, errors.New("use a PEM file with the certificate of the authority of NATS")
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool}, nil
+}
+
+// embedNATS starts a NATS server in this process. Its data is in the state directory or, without
+// one, in a temporary folder, which is removed at the end.
+func (c *configuration) embedNATS(environ []string) (url string, stop func(), err error) {
+	o := c.options
+	routes := o.routes()
+	password, err := c.clusterPassword(environ)
+	if err != nil {
+		return "", nil, err
+	}
+	cfg := embedded.Config{Listen: o.ClusterListen, Routes: routes, Password: password}
+	if password != "" {
+		cfg.User = "netloop"
+	}
+	if len(routes) > 0 {
+		cfg.RoutesListen = routes[0]
+		cfg.Name = "netloop-" + strings.NewReplacer(":", "-", ".", "-", "[", "", "]", "").Replace(routes[0])
+	}
+	cleanUp := func() {}
+	if dir := o.stateDir(environ); dir != "" {
+		cfg.Dir = filepath.Join(dir, "nats")
+	} else if cfg.Dir, err = os.MkdirTemp("", "netloop-nats-"); err != nil {
+		return "", nil, c.bad("cluster", o.Cluster, "set state-dir: "+err.Error())
+	} else {
+		cleanUp = func() { _ = os.RemoveAll(cfg.Dir) }
+	}
+	url, end, err := embedded.Start(cfg)
+	if err != nil {
+		cleanUp()
+		return "", nil, c.bad("cluster", o.Cluster, err.Error())
+	}
+	return url, func() { end(); cleanUp() }, nil
+}
+
+// clusterPassword returns the password of the embedded NATS server. Addresses that other machines
+// reach need one.
+func (c *configuration) clusterPassword(environ []string) (string, error) {
+	const name = "NETLOOP_CLUSTER_PASSWORD"
+	for _, pair := range environ {
+		if password, ok := strings.CutPrefix(pair, name+"="); ok && password != "" {
+			return password, nil
+		}
+	}
+	o := c.options
+	own := ""
+	if routes := o.routes(); len(routes) > 0 {
+		own = routes[0]
+	}
+	for _, addr := range []string{o.ClusterListen, own} {
+		if addr != "" && !quicnet.OnLoopback(addr) {
+			host, _, _ := net.SplitHostPort(addr)
+			return "", c.bad("cluster-listen", addr, "other machines reach "+host+": set the environment variable "+name+", the same for all servers")
+		}
+	}
+	return "", nil
+}
