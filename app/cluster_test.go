@@ -2,12 +2,18 @@ package app
 
 import (
 	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	_ "github.com/netloop/netloop/app/embednats"
+	"github.com/netloop/netloop/app/internal/director"
 	"github.com/netloop/netloop/app/internal/embedded"
 )
 
@@ -43,7 +49,7 @@ func TestOptionsOfAClusterFitTogether(t *testing.T) {
 }
 
 // Two servers of one cluster: the first has the NATS server, whose data is in the state directory,
-// and the second finds it by the address file.
+// and the second finds it by the address file. A director opens a room at each.
 func TestServersJoinByAnEmbeddedNATS(t *testing.T) {
 	dir := t.TempDir()
 	join := func(name, cluster string, more ...string) (*running, addresses) {
@@ -52,13 +58,9 @@ func TestServersJoinByAnEmbeddedNATS(t *testing.T) {
 		args := append([]string{"--admin=", "--listen", "127.0.0.1:0", "--addr-file", file, "--cluster", cluster, "--region", "eu"}, more...)
 		r := start(t, newGame(), nil, args...)
 		banner := r.banner()
-		var at addresses
-		text, err := os.ReadFile(file)
-		if err == nil {
-			err = json.Unmarshal(text, &at)
-		}
-		if err != nil || !strings.Contains(banner, "cluster  "+at.Cluster+", as server "+at.Server) {
-			t.Fatalf("%v: %+v in\n%s", err, at, banner)
+		at := published(t, file)
+		if !strings.Contains(banner, "cluster  "+at.Cluster+", as server "+at.Server) {
+			t.Fatalf("%+v in\n%s", at, banner)
 		}
 		return r, at
 	}
@@ -70,9 +72,79 @@ func TestServersJoinByAnEmbeddedNATS(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "nats", "jetstream")); err != nil {
 		t.Error(err)
 	}
-	for _, r := range []*running{y, x} {
+	file, tokens := filepath.Join(dir, "director.json"), write(t, "tokens", "write 0123456789abcdef\n")
+	d := startCommand(t, newGame(), nil, "director", "--admin", "127.0.0.1:0", "--admin-token-file", tokens, "--cluster", at.Cluster, "--region", "eu", "--addr-file", file)
+	banner := d.banner()
+	if !strings.Contains(banner, "POST /match") {
+		t.Error(banner)
+	}
+	door := published(t, file)
+	places := map[string]bool{}
+	for range 20 { // It may hear of one server first.
+		m := matched(t, door.Admin)
+		if len(m.Tickets) != 200 || len(m.Addresses) != 2 {
+			t.Errorf("%+v", m)
+		}
+		places[m.Server] = true
+		if len(places) == 2 {
+			break
+		}
+	}
+	if !places[at.Server] || !places[other.Server] {
+		t.Errorf("two rooms are at %v, want one at each server", places)
+	}
+	for _, r := range []*running{d, y, x} {
 		if exit, log := r.stop(); exit != exitOK || strings.Contains(log, "WARN") {
 			t.Errorf("exit %d\n%s", exit, log)
+		}
+	}
+}
+
+// published returns the content of an address file, which appears soon after the banner.
+func published(t *testing.T, file string) (at addresses) {
+	t.Helper()
+	for late := time.After(patience); ; {
+		text, err := os.ReadFile(file)
+		if err == nil {
+			err = json.Unmarshal(text, &at)
+		}
+		if err == nil {
+			return at
+		}
+		select {
+		case <-late:
+			t.Fatal(err)
+		default:
+			runtime.Gosched()
+		}
+	}
+}
+
+// matched asks a director for 200 seats, until it has heard of servers.
+func matched(t *testing.T, at string) (m director.Match) {
+	t.Helper()
+	for late := time.After(patience); ; {
+		ask, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+at+"/match?kind=table&seats=200", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ask.Header.Set("Authorization", "Bearer 0123456789abcdef")
+		answer, err := http.DefaultClient.Do(ask)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(answer.Body)
+		err = errors.Join(err, answer.Body.Close())
+		if answer.StatusCode == http.StatusOK && err == nil {
+			if err := json.Unmarshal(body, &m); err != nil {
+				t.Fatal(err)
+			}
+			return m
+		}
+		select {
+		case <-late:
+			t.Fatalf("%d %s %v", answer.StatusCode, body, err)
+		default:
 		}
 	}
 }

@@ -72,7 +72,7 @@ func (p *program) root(c *configuration) *cobra.Command {
 	for _, cmd := range []*cobra.Command{root, run, config} {
 		c.addFlags(cmd.Flags())
 	}
-	root.AddCommand(run, config, version, p.replayCommand(c), p.inspectCommand(c), p.loopCommand(c), p.roomsCommand(), p.schemaCommand(), p.tokenCommand(), p.doctorCommand(c))
+	root.AddCommand(run, config, version, p.replayCommand(c), p.inspectCommand(c), p.loopCommand(c), p.roomsCommand(), p.schemaCommand(), p.tokenCommand(), p.directorCommand(c), p.doctorCommand(c))
 	root.SetHelpCommand(helpCommand())
 	root.SetFlagErrorFunc(c.flagError)
 	for _, cmd := range []*cobra.Command{root, run, config, version} {
@@ -99,7 +99,7 @@ func helpCommand() *cobra.Command {
 }
 
 func notACommand(word string) error {
-	return fmt.Errorf("%q is not a command%s (commands: run, replay, inspect, config, doctor, loop, rooms, schema, token, version)", word, suggest(word, []string{"run", "replay", "inspect", "config", "doctor", "loop", "rooms", "schema", "token", "version", "help"}))
+	return fmt.Errorf("%q is not a command%s (commands: run, replay, inspect, config, director, doctor, loop, rooms, schema, token, version)", word, suggest(word, []string{"run", "replay", "inspect", "config", "director", "doctor", "loop", "rooms", "schema", "token", "version", "help"}))
 }
 
 // noArgs returns an error for arguments that are not flags.

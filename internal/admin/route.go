@@ -11,7 +11,8 @@ import (
 	"sync"
 )
 
-// Route is one page of the listener. Exactly one of Read, Act, Page and Socket is set.
+// Route is one page of the listener. Exactly one of Read, Act, Post, Page and Socket is
+// set.
 type Route struct {
 	// Path is the path of the page.
 	Path string
@@ -26,6 +27,8 @@ type Route struct {
 	// Act handles a POST with a token of role write, and returns a line for people, or JSON for a
 	// page. The listener logs each action with its caller.
 	Act func(ctx context.Context, query url.Values) (string, error)
+	// Post handles a POST with a token of role write, and returns the content as Read does.
+	Post func(ctx context.Context, query url.Values) (any, error)
 	// ByReaders permits Act to the role read too, because it changes nothing of the game.
 	ByReaders bool
 	// Page serves content that is neither JSON nor an action.
@@ -41,7 +44,7 @@ type Route struct {
 
 // role returns the role that the page needs.
 func (r *Route) role() role {
-	if r.Act != nil && !r.ByReaders || r.ByWriters || r.Socket != nil {
+	if r.Act != nil && !r.ByReaders || r.Post != nil || r.ByWriters || r.Socket != nil {
 		return writer
 	}
 	return reader
@@ -86,7 +89,7 @@ func list(routes []Route) []listed {
 	var all []listed
 	for _, r := range routes {
 		l := listed{http.MethodGet, r.Path, r.Query, "read", r.Text}
-		if r.Act != nil {
+		if r.Act != nil || r.Post != nil {
 			l.Method = http.MethodPost
 		}
 		if r.role() == writer {
@@ -128,6 +131,8 @@ func handler(cfg Config, a *access, s *streams) http.Handler {
 		switch {
 		case r.Act != nil:
 			mux.HandleFunc("POST "+r.Path, a.require(r.role(), act(cfg, r)))
+		case r.Post != nil:
+			mux.HandleFunc("POST "+r.Path, a.require(writer, sameSite(cfg, readJSON(r.Post))))
 		case r.Socket != nil:
 			mux.HandleFunc("GET "+r.Path, a.socket(r))
 		case r.Page != nil:
@@ -172,13 +177,7 @@ func serialized(large *sync.Mutex, page http.HandlerFunc) http.HandlerFunc {
 // act returns the handler of an action. Pages of other sites cannot use the token that a browser
 // stores, because browsers send the origin of a POST.
 func act(cfg Config, route Route) http.HandlerFunc {
-	own := http.NewCrossOriginProtection()
-	return func(w http.ResponseWriter, r *http.Request) {
-		if err := own.Check(r); err != nil {
-			cfg.Counts.Host.Add(1)
-			text(w, http.StatusForbidden, foreignPage)
-			return
-		}
+	return sameSite(cfg, func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), askTimeout)
 		defer cancel()
 		query := r.URL.Query()
@@ -191,6 +190,19 @@ func act(cfg Config, route Route) http.HandlerFunc {
 		cfg.Log.LogAttrs(r.Context(), slog.LevelInfo, "an action of the admin listener", slog.String("action", route.Path),
 			slog.String("query", query.Encode()), slog.String("token", by.name), slog.String("from", r.RemoteAddr))
 		text(w, http.StatusOK, done+"\n")
+	})
+}
+
+// sameSite refuses the requests of other sites' pages.
+func sameSite(cfg Config, page http.HandlerFunc) http.HandlerFunc {
+	own := http.NewCrossOriginProtection()
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := own.Check(r); err != nil {
+			cfg.Counts.Host.Add(1)
+			text(w, http.StatusForbidden, foreignPage)
+			return
+		}
+		page(w, r)
 	}
 }
 
