@@ -103,6 +103,15 @@ func TestRoomsOfOtherServersAreCopied(t *testing.T) {
 	if at, ok := x.Where("oak"); !ok || at != "y" {
 		t.Errorf("oak is at %q, %v", at, ok)
 	}
+	b.hub.Partition("y", 1)
+	sync()
+	b.now += cluster.SuspectBeats * cluster.Beat
+	sync("y elm 0 false", "y oak 0 false") // Its rooms are listed no longer, and found.
+	if at, ok := x.Where("oak"); !ok || at != "y" {
+		t.Errorf("oak of a suspect server is at %q, %v", at, ok)
+	}
+	b.hub.Partition("y", 0)
+	sync("y elm 2 true", "y oak 3 true")
 	y.Announce("oak", nil)
 	sync("y oak 0 false")
 	if at, ok := x.Where("oak"); ok {

@@ -24,6 +24,7 @@ type rooms struct {
 // board is the copy of one server's board.
 type board struct {
 	version uint64
+	suspect bool              // its rooms are not listed
 	rooms   map[string]*known // by name
 }
 
@@ -33,7 +34,8 @@ type known struct {
 	data   []byte // as announced
 }
 
-// Change is a new or changed room of another server; Entry is nil for one that has ended.
+// Change is a new or changed room of another server. Entry is nil for a room that has ended, or
+// whose server is suspect.
 type Change struct {
 	Number uint64 // the same for each change of a room
 	Server string
@@ -74,15 +76,16 @@ func (r *rooms) updateLocked(b *cluster.Board, fn func(Change)) {
 			r.servers, r.where = map[string]*board{}, map[string]string{}
 		}
 		r.servers[b.Server] = own
-	case own.version == b.Version:
+	case own.version == b.Version && own.suspect == b.Suspect:
 		return
 	}
-	own.version = b.Version
+	again := own.suspect != b.Suspect // All of its rooms are listed no longer, or again.
+	own.version, own.suspect = b.Version, b.Suspect
 	kept := make(map[string]bool, len(b.Rooms))
 	for _, room := range b.Rooms {
 		kept[room.Name] = true
 		k := own.rooms[room.Name]
-		if k != nil && sameBytes(k.data, room.Entry) {
+		if k != nil && !again && sameBytes(k.data, room.Entry) {
 			continue
 		}
 		entry := new(clusterv1.Entry)
@@ -97,6 +100,9 @@ func (r *rooms) updateLocked(b *cluster.Board, fn func(Change)) {
 		}
 		k.data = room.Entry
 		r.where[room.Name] = b.Server
+		if b.Suspect {
+			entry = nil
+		}
 		fn(Change{Number: k.number, Server: b.Server, Room: room.Name, Entry: entry})
 	}
 	for name, k := range own.rooms {
