@@ -267,6 +267,22 @@ func (s source) wideComments(t *testing.T) (lines []int) {
 	return lines
 }
 
+// maxFileSize is the largest size of a file of the repository, in bytes: that of a picture of the
+// documents. A program that a build has left in a folder is far larger.
+const maxFileSize = 1 << 20
+
+func TestNoBuiltProgramIsInTheRepository(t *testing.T) {
+	files, err := exec.Command("git", "ls-files", "-z").Output()
+	if err != nil {
+		t.Skip("git does not list the files: ", err)
+	}
+	for name := range strings.SplitSeq(strings.Trim(string(files), "\x00"), "\x00") {
+		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && info.Size() > maxFileSize {
+			t.Errorf("%s has %d bytes, at most %d: remove it, and ignore it in .gitignore", name, info.Size(), maxFileSize)
+		}
+	}
+}
+
 func TestNothingIsLeftForLater(t *testing.T) {
 	later := regexp.MustCompile(`\b(TODO|FIXME|XXX)\b`)
 	for _, s := range parsed(t) {
