@@ -25,7 +25,8 @@ type Config[I any] struct {
 	// published none yet is offered as well if this Rooms has opened it.
 	Where func(netloop.RoomListing[I]) bool
 	// Timeout is the longest time of a request, from its call on; zero means 10 s. Then the error
-	// is [ErrTimeout], also if the game's Open does not return: its room closes as an empty one.
+	// is [ErrTimeout], even if the game's Open has not returned: the room that it opens closes
+	// when it has been empty for a while.
 	Timeout time.Duration
 }
 
@@ -70,10 +71,10 @@ func NewRooms[I any](c Config[I]) *Rooms[I] {
 	return &Rooms[I]{cfg: c, turn: make(chan struct{}, 1)}
 }
 
-// Join finds or opens a room from a tick and reserves seats there. then is called in EarlyUpdate of
-// a later tick with the place, or with an error: [ErrNoRoom], [ErrTimeout],
-// [netloop.ErrTooManyRooms], or that of the game's Open. A player who asks again while a request
-// runs gets the same place; "" is no player.
+// Join finds or opens a room from a tick and reserves seats there. then is called in EarlyUpdate
+// of a later tick with the place, or with an error: [ErrNoRoom], [ErrTimeout],
+// [netloop.ErrTooManyRooms], or the error of the game's Open. A player who asks again while a
+// request runs gets the same place; "" is no player.
 func (m *Rooms[I]) Join(t *netloop.Tick, player string, v netloop.Reservation, then func(*netloop.Tick, Place, error)) {
 	s, random := t.Room().Server(), t.Rand().Uint32()
 	netloop.Go(t, func(ctx context.Context) (Place, error) {
@@ -82,8 +83,8 @@ func (m *Rooms[I]) Join(t *netloop.Tick, player string, v netloop.Reservation, t
 	}, then)
 }
 
-// recordable returns an error that a recording can store: that of a game's Open may have more data
-// than its text.
+// recordable returns an error that a recording can store, because the error of a game's Open may
+// have more data than its text.
 func recordable(err error) error {
 	var refused *netloop.Refusal
 	switch {
@@ -208,7 +209,7 @@ func openRoom(ctx context.Context, s *netloop.Server, spec netloop.RoomSpec) err
 var errGoexit = errors.New("match: the game's Open has ended its goroutine")
 
 // Open opens a room from a tick, unless the server has one of the name, and reserves seats there.
-// then is called as that of [Rooms.Join], within 10 s.
+// then is called within 10 s, with the same arguments as in [Rooms.Join].
 func Open(t *netloop.Tick, spec netloop.RoomSpec, v netloop.Reservation, then func(*netloop.Tick, Place, error)) {
 	s := t.Room().Server()
 	netloop.Go(t, func(ctx context.Context) (Place, error) {
