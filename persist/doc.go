@@ -9,7 +9,7 @@
 // that is older than the last load. So a room that the watchdog has given up, or a process that was
 // cut off, cannot overwrite the state of its successor. The room that is refused closes.
 //
-// The loaded record is part of a recording: a replay needs no store. It makes no calls to one.
+// A recording of the room contains the loaded record, so a replay makes no calls to a store.
 //
 // After a crash the store has the state of the last save: a room loses at most the changes of
 // [Config] Every, and those that a failing store did not take. Stores are in the packages below
