@@ -8,8 +8,9 @@
 //	turns := phase.New(func(t *netloop.Tick) *phase.State { return &table.Edit(t).Phase })
 //	turns.Begin(t, phase.Phase{For: 20 * time.Second, ForAbsent: 3 * time.Second, End: draw})
 //
-// A room that sleeps wakes for the end of a phase. Pauses of the room ([netloop.Room.SetTimeScale])
-// stop phases in scaled time. Use a Timer only in the ticks of its room.
+// A room that sleeps wakes for the end of a phase. A pause of the room
+// ([netloop.Room.SetTimeScale]) stops a phase that is Scaled. Use a Timer only in the ticks of its
+// room.
 package phase
 
 import (
