@@ -64,8 +64,8 @@ func Now() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// The signals of a measurement: Stall, which no server has another use for, asks one for a long
-// tick; a program does not run between Pause and Resume.
+// The signals of a measurement. Stall makes a server run one long tick; servers do not use this
+// signal otherwise. Pause suspends a program, and Resume continues it.
 const (
 	Stall  = unix.SIGIO
 	Pause  = unix.SIGSTOP
