@@ -9,6 +9,6 @@
 // model in virtual time around netem.Path (lane.go). A [Link] has both and moves the packets
 // (link.go).
 //
-// A host is opened by Linux alone, and by root. Namespaces and devices have no names outside of
-// this program: they disappear with it, also after a signal, and so do programs started in them.
+// Opening a host needs Linux and root. Namespaces and devices have no names outside of this
+// program: they disappear with it, also after a signal, and so do programs started in them.
 package tun
