@@ -13,8 +13,8 @@ type Body struct{ X, Y, VX, VY float32 }
 // Motion returns the state of entity i in a tick.
 type Motion func(tick uint64, i int) Body
 
-// Motions are the worlds by name. All entities move in each tick of smooth and flips, and the same
-// tenth of them in those of tenth.
+// Motions are the worlds by name. In smooth and flips all entities move in each tick, in tenth
+// always the same tenth of them.
 var Motions = map[string]Motion{"smooth": Circle, "flips": Flip, "tenth": Tenth}
 
 // Circle is smooth motion.
