@@ -24,8 +24,8 @@ import (
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
-// Netloop holds functions of package netloop. To open a value of one of its types is to return the
-// internal value behind it.
+// Netloop holds functions of package netloop. A function that opens a value of such a type returns
+// the internal value behind it.
 var Netloop struct {
 	// Schema opens a *netloop.Schema and freezes it.
 	Schema func(declared any) *schema.Schema
