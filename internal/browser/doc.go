@@ -1,5 +1,5 @@
-// Package browser tests the examples' pages: they are built, the arena's page steers like the
-// server, and, in the files beside this one, a real browser plays them on the real servers, over
-// each transport. The latter tests need Chromium, Node and the npm modules, and are skipped
-// without them.
+// Package browser tests the pages of the examples. The tests check that the pages are built, and
+// that the arena's page computes the same steering as the server. In the other files a real
+// browser plays on real servers, over each transport. Those tests need Chromium, Node and the npm
+// modules, and are skipped without them.
 package browser
