@@ -105,11 +105,11 @@ func (p *Pool) enter(own *Conn) (gone *Conn, ok bool) {
 }
 
 // victimLocked returns the connection to close for a new connection of the site newcomer, or nil.
-// Usually it is the oldest quiet connection of the site with the most connections, including the
-// new one, among the sites with a quiet connection; or nil if newcomer already has more connections
-// than that site. If a site with busy connections, for example with unread answers, has at least
-// two more connections than both, it is the oldest busy connection of that site. If newcomer has
-// PerSite connections, it is the oldest quiet connection of newcomer.
+// If newcomer has PerSite connections, it is the oldest quiet connection of newcomer. Otherwise
+// the sites are compared by their connections, the new one included. Usually the result is the
+// oldest quiet connection of the largest site that has a quiet one, or nil if newcomer is larger
+// than that site. But if a site with busy connections, for example with unread answers, has at
+// least two more connections than both, the result is the oldest busy connection of that site.
 func (p *Pool) victimLocked(newcomer netip.Prefix) *Conn {
 	own := p.sites[newcomer]
 	if p.fullLocked(newcomer) {
