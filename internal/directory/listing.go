@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// ListInterval is the minimum time between two lists of a listing: readers and watchers see an
-// entry with at most this delay.
+// ListInterval is the minimum time between two builds of the list. So readers and watchers see a
+// change of an entry at most this much later.
 const ListInterval = 50 * time.Millisecond
 
 // Listing holds the entries that rooms post about themselves, by the numbers of the rooms. Posted
