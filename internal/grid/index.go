@@ -42,7 +42,7 @@ func (x *Index) MoveThing(id int, to Cell) {
 // not report its pairs.
 func (x *Index) RemoveThing(id int) { x.things.remove(id) }
 
-// MoveEye makes the next Settle move an eye to a cell or, if is is false, remove the eye. It may be
+// MoveEye makes the next Settle move an eye to a cell, or remove it if is is false. It may be
 // called at most once for an eye between two calls of Settle.
 func (x *Index) MoveEye(id int, to Cell, is bool) {
 	from, was := x.eyes.at(id)
