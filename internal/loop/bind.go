@@ -36,8 +36,8 @@ func (l *Loop[C]) tied(s *System[C]) bool {
 	return len(s.before)+len(s.after) > 0 || l.named[s.spec.Name]
 }
 
-// bind computes the positions that anchors require, and touches and cuts the systems whose position
-// has changed.
+// bind computes the positions that anchors require, and cuts each system whose position has
+// changed from its lists, and marks it as touched.
 func (l *Loop[C]) bind() {
 	l.anchored = slices.DeleteFunc(l.anchored, func(s *System[C]) bool {
 		s.anchors = len(s.before)+len(s.after) > 0 && !s.Removed()

@@ -186,8 +186,8 @@ func (s *System[C]) entry(stage Stage, pos int32) entry[C] {
 	}
 }
 
-// renumber adds by, 1 or -1, to the position of each entry for every mark (an ascending position)
-// that is not above it.
+// renumber adds by, which is 1 or -1, to the position of each entry, once for each mark at or
+// below it. The marks are positions in ascending order.
 func renumber[C any](part []entry[C], marks []int, by int32) {
 	n := 0
 	for i := sort.Search(len(part), func(i int) bool { return int(part[i].pos) >= marks[0] }); i < len(part); i++ {

@@ -9,7 +9,7 @@ import (
 )
 
 // MaxSystems limits the systems and groups of a loop, including those that wait for their first
-// tick. A loop that reaches it registers systems without removing any; Add then returns an error.
+// tick. A loop that reaches it probably never removes its systems; Add then returns an error.
 const MaxSystems = 1 << 16
 
 // Loop runs systems in stages. Only the goroutine that calls Step may use it; before the first Step
