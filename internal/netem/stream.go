@@ -18,15 +18,15 @@ const (
 	// maxBacklog is the queueing time at the bottleneck above which writes block: the writer
 	// notices a slow link, as with a small send buffer.
 	maxBacklog = 20 * time.Millisecond
-	// streamRetry is the time, beside a round trip, after which a lost segment is sent again, and
-	// for which a segment waits for room in the router's queue.
+	// streamRetry is the time, in addition to a round trip, after which a lost segment is sent
+	// again, and for which a segment waits for room in the router's queue.
 	streamRetry = 20 * time.Millisecond
 )
 
 // Stream is a connection behind an emulated network, at the server's end. TCP hides loss,
 // duplication and reordering: only delay remains. So each piece arrives in order, after its delay,
-// and a lost piece delays the later ones by a round trip. A rebind and damage have no effect on it.
-// Deadlines are those of the connection below. It has two goroutines of its own until Close.
+// and a lost piece delays the later ones by a round trip. A rebind and damage have no effect on
+// it. Deadlines are set on the wrapped connection. It has two goroutines of its own until Close.
 type Stream struct {
 	net.Conn
 	start time.Time
