@@ -34,8 +34,8 @@ type Facts struct {
 	Last  Means         // of the last window; 0 before the first
 	Hot   Means         // of the last hot window; 0 if there was none
 	Ago   time.Duration // since that window
-	// Next is the time until the next step down if all windows are as the last one; 0 if that is
-	// hot, or the level is Normal.
+	// Next is the time until the level is lowered, if all further windows are like the last one; 0
+	// if that one is hot, or if the level is Normal.
 	Next time.Duration
 }
 
