@@ -119,8 +119,8 @@ func (l *Log) slotFor(r *Record) int {
 	return -1
 }
 
-// bounds updates floor and expires. A tick changes the worst only if it is longer than floor, or
-// begins at expires or later.
+// bounds updates floor and expires. A tick enters the list of the worst ticks only if it is longer
+// than floor, or if it begins at expires or later.
 func (l *Log) bounds() {
 	l.floor, l.expires = l.kept[0].duration, l.kept[0].start+WorstFor
 	for i := range l.kept {
