@@ -6,7 +6,7 @@ import "strings"
 const far = 3
 
 // Nearest returns the name that is nearest to a mistyped one, or "" if none is near: at most three
-// slips, and one in three letters. Upper case does not matter.
+// slips, and at most one for every three letters. Upper case does not matter.
 func Nearest(wrote string, names []string) string {
 	best, least := "", far+1
 	for _, name := range names {
