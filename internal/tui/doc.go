@@ -1,4 +1,4 @@
-// Package tui draws the views of terminals: the inspector's and that of a load test.
+// Package tui draws the terminal views of the inspector and of a load test.
 //
 // The flow:
 //
