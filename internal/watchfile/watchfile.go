@@ -19,7 +19,8 @@ const (
 	// certificate and its key writes both within it.
 	settle = 250 * time.Millisecond
 	// pollWatched is the interval at which the files are read while there are no events, on a
-	// system that sends them: a link to a folder further up may have changed, which sends none.
+	// system that sends them: a symbolic link further up the path may have changed, for which no
+	// system sends an event.
 	pollWatched = time.Minute
 	// pollAlone is the interval at which the files are read if the system sends no events.
 	pollAlone = 5 * time.Second
