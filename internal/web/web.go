@@ -52,7 +52,7 @@ type Config struct {
 	// server shows its own page.
 	Files fs.FS
 	// Scheme and Host are the scheme and host of the pages' public URL, if the pages are behind a
-	// proxy. If they are empty, those of the request are used.
+	// proxy. If they are empty, the scheme and host of the request are used.
 	Scheme, Host string
 	// Proxies are the trusted proxies: their headers contain the addresses of their clients.
 	Proxies Proxies
