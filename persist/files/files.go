@@ -129,8 +129,8 @@ func (s *Store) lock(ctx context.Context, key string) (unlock func(), err error)
 // suffix ends the name of a key's file.
 const suffix = ".record"
 
-// name returns the file of a key. Capitals and all but letters, digits, - and _ are escaped: some
-// file systems treat capitals like small letters, and reserve names.
+// name returns the file of a key. Capitals are escaped, and so are all characters except letters,
+// digits, - and _: some file systems treat capitals like small letters, and reserve names.
 func (s *Store) name(key string) string {
 	var b strings.Builder
 	b.WriteByte('_')
@@ -200,8 +200,8 @@ func (s *Store) write(name string, owner uint64, record []byte) (err error) {
 	return syncDir(s.dir)
 }
 
-// Prune deletes the records that were neither loaded nor saved for a time, with their owners: use a
-// time in which no room has lived. It returns their number.
+// Prune deletes the records that were neither loaded nor saved for a time, with their owners:
+// choose a time that is longer than the life of any room. It returns their number.
 func (s *Store) Prune(ctx context.Context, unused time.Duration) (n int, err error) {
 	all, err := os.ReadDir(s.dir)
 	if err != nil {
