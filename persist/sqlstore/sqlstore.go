@@ -117,8 +117,8 @@ func (s *Store) Delete(ctx context.Context, key string, incarnation uint64) erro
 	return s.Save(ctx, key, incarnation, nil)
 }
 
-// Prune deletes the records that were neither loaded nor saved for a time, with their owners: use a
-// time in which no room has lived. It returns their number.
+// Prune deletes the records that were neither loaded nor saved for a time, with their owners:
+// choose a time that is longer than the life of any room. It returns their number.
 func (s *Store) Prune(ctx context.Context, unused time.Duration) (int64, error) {
 	done, err := s.db.ExecContext(ctx, s.prune, time.Now().Add(-unused).Unix())
 	if err != nil {
