@@ -51,7 +51,7 @@ type search struct {
 	} `json:"result"`
 }
 
-// row is the line of a search for a table in docs: figures are those of the largest number that met
+// row is the line of a search for a table in docs: with the figures of the largest number that met
 // the thresholds. A load client at its limit shows only a lower bound of the server.
 func (s *search) row() string {
 	r := &s.Result
