@@ -22,8 +22,8 @@ import (
 //	operator = "==" | "!=" | "<" | "<=" | ">" | ">="
 //	value    = a number, true, false, null, a string with or without quotes, or an id
 //
-// A comparison finds the ticks in which it becomes true: of an object that is spawned so, the tick
-// of the spawn. "changed" finds the ticks in which the field gets another value.
+// A comparison finds the ticks in which it becomes true: for an object that is spawned with such a
+// value, the tick of the spawn. "changed" finds the ticks in which the field gets another value.
 
 // maxQuery bounds a query, in bytes.
 const maxQuery = 512

@@ -25,8 +25,8 @@ type Config struct {
 	maxTicks int // for tests; 0 is the constant
 }
 
-// Recording is a recording that is replayed once, in the background. Its answers are those of the
-// ticks that have been replayed so far. Any goroutine may use it.
+// Recording is a recording that is replayed once, in the background. Its answers cover the ticks
+// that have been replayed so far. Any goroutine may use it.
 type Recording struct {
 	cfg    Config
 	head   recording.Head

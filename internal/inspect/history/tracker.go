@@ -84,8 +84,8 @@ func (t *tracker) clear() {
 	}
 }
 
-// removeFrom notes that the objects in the slots from slot to limit are gone, without limit. These
-// are objects of the last call.
+// removeFrom records that the objects in the slots from slot up to but not including limit were
+// removed. They existed at the last call.
 func (t *tracker) removeFrom(slot, limit int) (n uint32) {
 	for ; slot < min(limit, len(t.last)); slot++ {
 		n += t.remove(slot)
