@@ -11,7 +11,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// An operator may put an emulated network around one connection, whatever carries it:
+// An operator may put an emulated network around one connection of any transport:
 //
 //	Conn.Read, ReceiveDatagram ────────▶ up ───▶ Link.ReceiveStream, ReceiveDatagram
 //	Link.AppendStream, SendDatagrams ──▶ down ─▶ Conn.Write, SendDatagram
@@ -25,8 +25,8 @@ const (
 	maxUnderWay = 128 << 10
 	// simulatedHeaders are the bytes of a datagram's IPv4, UDP and QUIC headers.
 	simulatedHeaders = 60
-	// retransmission is the time, beside a round trip, after which lost bytes of the stream are
-	// sent again, at most maxRetransmissions times.
+	// retransmission is the time, in addition to a round trip, after which lost bytes of the
+	// stream are sent again, at most maxRetransmissions times.
 	retransmission     = 20 * time.Millisecond
 	maxRetransmissions = 100
 )
@@ -166,8 +166,8 @@ func (w *way) datagram(b []byte) {
 	}
 }
 
-// write sends bytes of the stream on their way, once there is room for them, and copies them. It
-// returns the error of earlier ones.
+// write copies bytes of the stream into the emulated network, once it has room for them. It
+// returns the error of an earlier write.
 func (w *way) write(b []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
