@@ -51,8 +51,8 @@ func Parse(list []string) (*Set, error) {
 	return s, nil
 }
 
-// Public admits the pages at a public URL of the server, such as that of a proxy before it, and
-// returns its scheme and its host.
+// Public admits the pages at a public URL of the server, such as that of a proxy in front of it,
+// and returns its scheme and its host.
 func (s *Set) Public(text string) (scheme, host string, err error) {
 	o, ok := normal(text)
 	u, _ := url.Parse(text)
@@ -75,8 +75,8 @@ func (s *Set) Serves(scheme string, at net.Addr) {
 	s.pages = append(s.pages, page{scheme: scheme, port: fmt.Sprint(ap.Port()), host: ap.Addr().Unmap()})
 }
 
-// Allows reports whether a page of an origin may open a connection to host, the request's host with
-// or without a port. An empty origin is that of a program.
+// Allows reports whether a page of an origin may open a connection to host, the request's host
+// with or without a port. A program has an empty origin.
 func (s *Set) Allows(origin, host string) bool {
 	if origin == "" {
 		return true
