@@ -219,7 +219,7 @@ func (c *Conn) Read(b []byte) (int, error) {
 }
 
 // ReceiveDatagram implements driver.Conn: it returns the datagram that Next reported. If the
-// datagram is too large, it is cut to a size that is still too large.
+// datagram is too large, it is cut to a size that the caller still refuses as too large.
 func (c *Conn) ReceiveDatagram() ([]byte, error) {
 	n, err := io.ReadFull(c.message, c.scratch[:])
 	if err == nil {
