@@ -28,8 +28,8 @@ func (r *Replica) RemoveLocal(o *state.Object) {
 	r.locals = slices.DeleteFunc(slices.Clone(r.locals), func(other *state.Object) bool { return other == o })
 }
 
-// then appends local objects to an iteration: those that the function which selects. A local
-// object that is removed meanwhile is skipped, as Store requires.
+// then appends to an iteration the local objects for which the function which returns true. A
+// local object that is removed meanwhile is skipped, as Store requires.
 func (r *Replica) then(first iter.Seq[*state.Object], which func(*state.Object) bool) iter.Seq[*state.Object] {
 	if len(r.locals) == 0 {
 		return first
