@@ -56,7 +56,8 @@ func few(n uint64, short, race bool) uint64 {
 }
 
 // Long returns the number of seeds for long simulations: n, however the test is run, or
-// NETLOOP_SEEDS ÷ worth if that is more: one long simulation counts as worth short ones.
+// NETLOOP_SEEDS ÷ worth if that is more. worth is the number of short simulations that take as
+// long as a long one.
 func Long(tb testing.TB, n, worth int) uint64 {
 	tb.Helper()
 	wanted, _ := number(tb, "NETLOOP_SEEDS")
