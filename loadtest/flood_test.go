@@ -125,7 +125,7 @@ func floodInputs(s *transport.Session, attack string, clock func() time.Duration
 	in := bridge.Netloop.Input(arena.Controls)
 	ring := input.NewRing(in.Form(), time.Second/60)
 	first := 1 + rand.Uint64N(1<<16)
-	for step := first; step < first+input.LeastRepeats; step++ {
+	for step := first; step < first+input.MinRepeats; step++ {
 		view := input.View{From: rand.Uint64N(1 << 20), Alpha: rand.Float32()}
 		view.To = view.From + rand.Uint64N(100)
 		c := arena.Control{Thrust: step%2 == 0, Fire: true, Turn: int8(rand.IntN(3)) - 1}

@@ -130,7 +130,7 @@ func TestABufferFollowsTheModel(t *testing.T) {
 	for seed := range seeds.Of(t, 300) {
 		rng := rand.New(rand.NewPCG(seed, 5))
 		f := opaque()
-		b, r := NewBuffer(window), NewReader(f, LeastRepeats)
+		b, r := NewBuffer(window), NewReader(f, MinRepeats)
 		model := newPlain(Counts{})
 		var got Due
 		done, generation := rng.Uint64N(100), uint8(rng.IntN(4))
@@ -149,7 +149,7 @@ func TestABufferFollowsTheModel(t *testing.T) {
 			if rng.IntN(6) == 0 {
 				step = done - min(done, rng.Uint64N(180)) + rng.Uint64N(320)
 			}
-			for len(steps) < 1+rng.IntN(LeastRepeats) && step > 0 {
+			for len(steps) < 1+rng.IntN(MinRepeats) && step > 0 {
 				steps, texts = append(steps, step), append(texts, string(rune('a'+n%26))+string(rune('0'+step%64)))
 				gap := uint64(0)
 				if rng.IntN(5) == 0 {
@@ -269,7 +269,7 @@ func TestInvalidPacketsAreMalformed(t *testing.T) {
 		"nothing":              {message, nil, 0, false},
 		"half a head":          {message, []byte{9, 0}, 0, false},
 	} {
-		b, r := NewBuffer(window), NewReader(c.form, LeastRepeats)
+		b, r := NewBuffer(window), NewReader(c.form, MinRepeats)
 		counts, _ := b.Take(r, c.packet, 0)
 		read := 0
 		for i := range b.slots {
@@ -287,7 +287,7 @@ func TestInvalidPacketsAreMalformed(t *testing.T) {
 func TestARingSendsUnconfirmedInputs(t *testing.T) {
 	f := opaque()
 	r := NewRing(f, hz60)
-	reader := NewReader(f, LeastRepeats)
+	reader := NewReader(f, MinRepeats)
 	sent := func() (steps []uint64) {
 		packet := r.AppendPacket(nil, MaxPacket)
 		if len(packet) == 0 {
@@ -331,7 +331,7 @@ func TestARingSendsUnconfirmedInputs(t *testing.T) {
 	for step := uint64(8); step <= 30; step++ {
 		r.Add(step, View{})
 	}
-	if got := sent(); len(got) != LeastRepeats || got[0] != 30 || got[LeastRepeats-1] != 15 {
+	if got := sent(); len(got) != MinRepeats || got[0] != 30 || got[MinRepeats-1] != 15 {
 		t.Errorf("steps %d are sent, want the 16 newest", got)
 	}
 	for _, c := range []struct {
@@ -389,7 +389,7 @@ func TestARingWantsEachInputOnce(t *testing.T) {
 // in flight.
 func TestInputsOfAnOlderGenerationDoNotRun(t *testing.T) {
 	f := opaque()
-	r, reader, b := NewRing(f, hz60), NewReader(f, LeastRepeats), NewBuffer(window)
+	r, reader, b := NewRing(f, hz60), NewReader(f, MinRepeats), NewBuffer(window)
 	add := func(step uint64, text string) { f.store(t, r.Add(step, View{}), []byte(text)) }
 	for step := uint64(1); step <= 12; step++ {
 		add(step, "old")
@@ -432,7 +432,7 @@ func TestInputsOfAnOlderGenerationDoNotRun(t *testing.T) {
 // the last one; the others are passed along with the input that runs.
 func TestALateInputRunsInTheNextStep(t *testing.T) {
 	f := opaque()
-	b, r := NewBuffer(window), NewReader(f, LeastRepeats)
+	b, r := NewBuffer(window), NewReader(f, MinRepeats)
 	take := func(done uint64, steps ...uint64) {
 		texts := make([]string, len(steps))
 		for i, step := range steps {
@@ -478,7 +478,7 @@ func TestALateInputRunsInTheNextStep(t *testing.T) {
 // Before the first input that runs there is none, and the first may be a late one.
 func TestTheFirstInputMayBeLate(t *testing.T) {
 	f := opaque()
-	b, r := NewBuffer(window), NewReader(f, LeastRepeats)
+	b, r := NewBuffer(window), NewReader(f, MinRepeats)
 	var d Due
 	if b.Next(500, &d) {
 		t.Error("there is an input before the first")
@@ -497,14 +497,14 @@ func TestTheFirstInputMayBeLate(t *testing.T) {
 func TestOnlyIdleWaitingInputsAreStill(t *testing.T) {
 	f := opaque()
 	for text, want := range map[string]bool{"": true, "x": false} {
-		b, r := NewBuffer(window), NewReader(f, LeastRepeats)
+		b, r := NewBuffer(window), NewReader(f, MinRepeats)
 		w := writer{form: f}
 		b.Take(r, w.append(nil, MaxPacket, 0, []*item{{7, View{}, codec.Values{Blobs: [][]byte{[]byte(text)}}}}), 3)
 		if b.Still(3, nil) != want || b.Still(6, nil) != want || !b.Still(7, nil) {
 			t.Errorf("%q: still after 3: %t, 6: %t, 7: %t", text, b.Still(3, nil), b.Still(6, nil), b.Still(7, nil))
 		}
 	}
-	b, r := NewBuffer(window), NewReader(f, LeastRepeats)
+	b, r := NewBuffer(window), NewReader(f, MinRepeats)
 	b.Take(r, packetOf(f, 0, []uint64{7}, []string{"x0"}), 9)
 	if b.Still(9, nil) {
 		t.Error("a late input is idle")
@@ -516,14 +516,14 @@ func TestWindowsCoverTwoSeconds(t *testing.T) {
 	for hz := 1; hz <= 1000; hz++ {
 		step := time.Second / time.Duration(hz)
 		n, repeats := Window(step), Repeats(step)
-		if time.Duration(n)*step < Span-step || n > LeastWindow && time.Duration(n)*step > 2*Span || n&(n-1) != 0 {
+		if time.Duration(n)*step < Span-step || n > MinWindow && time.Duration(n)*step > 2*Span || n&(n-1) != 0 {
 			t.Errorf("%d Hz: a window of %d steps", hz, n)
 		}
-		if time.Duration(repeats+1)*step < repeated || repeats > LeastRepeats && time.Duration(repeats)*step > repeated {
+		if time.Duration(repeats+1)*step < repeated || repeats > MinRepeats && time.Duration(repeats)*step > repeated {
 			t.Errorf("%d Hz: %d inputs in a packet", hz, repeats)
 		}
 	}
-	if n, repeats := Window(1), Repeats(0); n != MostWindow || repeats != MostRepeats {
+	if n, repeats := Window(1), Repeats(0); n != MaxWindow || repeats != MaxRepeats {
 		t.Errorf("of a server that announces any rate: %d, %d", n, repeats)
 	}
 }
@@ -531,8 +531,8 @@ func TestWindowsCoverTwoSeconds(t *testing.T) {
 // A packet that would be too large has as many of the newest inputs as fit.
 func TestAPacketIsWithinItsLimit(t *testing.T) {
 	f := opaque()
-	r, reader := NewRing(f, hz60), NewReader(f, LeastRepeats)
-	for step := uint64(1); step <= LeastRepeats; step++ {
+	r, reader := NewRing(f, hz60), NewReader(f, MinRepeats)
+	for step := uint64(1); step <= MinRepeats; step++ {
 		v := r.Add(step, View{From: step * step, To: step*step + 9})
 		v.Blobs[0] = slices.Repeat([]byte{byte(step)}, 40)
 	}
@@ -543,12 +543,12 @@ func TestAPacketIsWithinItsLimit(t *testing.T) {
 		n := 0
 		if len(packet) > 0 {
 			for reader.Begin(packet, 1); reader.Next(); n++ {
-				if v, _, ok := reader.Read(); !ok || reader.Step() != LeastRepeats-uint64(n) || v.Blobs[0][39] != byte(LeastRepeats-n) {
+				if v, _, ok := reader.Read(); !ok || reader.Step() != MinRepeats-uint64(n) || v.Blobs[0][39] != byte(MinRepeats-n) {
 					t.Fatalf("limit %d: input %d of step %d", limit, n, reader.Step())
 				}
 			}
 		}
-		if len(packet) > limit || reader.Err() != nil || (n < LeastRepeats) != (limit < whole) || n < limit/48-1 {
+		if len(packet) > limit || reader.Err() != nil || (n < MinRepeats) != (limit < whole) || n < limit/48-1 {
 			t.Fatalf("limit %d of %d: %d bytes, %d inputs, %v", limit, whole, len(packet), n, reader.Err())
 		}
 	}

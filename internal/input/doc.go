@@ -33,12 +33,12 @@ package input
 
 // Limits of the input stream. Those that depend on the rate of fixed steps are in window.go.
 const (
-	// MaxSize is the maximal size of an input in bytes, so that LeastRepeats inputs fit a datagram.
+	// MaxSize is the maximal size of an input in bytes, so that MinRepeats inputs fit a datagram.
 	MaxSize = 48
 	// MaxPacket is the maximal size of a packet in bytes.
 	MaxPacket = 900
-	// MaxMemory is the maximal memory of a Buffer for inputs of any type and a window of 128 steps,
-	// the window at 60 Hz. MostMemory is the same for MostWindow.
-	MaxMemory  = 12 << 10
-	MostMemory = 184 << 10
+	// MaxMemory60Hz is the maximal memory of a Buffer for inputs of any type and a window of 128
+	// steps, the window at 60 Hz. MaxMemory is the same for MaxWindow.
+	MaxMemory60Hz = 12 << 10
+	MaxMemory     = 184 << 10
 )

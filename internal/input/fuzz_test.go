@@ -13,7 +13,7 @@ func FuzzPacket(f *testing.F) {
 	f.Fuzz(func(t *testing.T, form uint8, done uint64, packet, second []byte) {
 		fm := forms[int(form)%len(forms)]
 		done %= 1 << 40
-		b, r := NewBuffer(window), NewReader(fm, LeastRepeats)
+		b, r := NewBuffer(window), NewReader(fm, MinRepeats)
 		b.Take(r, packet, done)
 		was := slices.Clone(b.slots)
 		turn := b.generation
@@ -39,7 +39,7 @@ func FuzzPacket(f *testing.F) {
 		for step := done + 1; step <= done+window+2; step++ {
 			b.Next(step, &due)
 		}
-		if c := b.Counts(); c.Applied > window+1 || c.Applied+c.Late+c.Ahead > 2*LeastRepeats || c.Malformed > 2 {
+		if c := b.Counts(); c.Applied > window+1 || c.Applied+c.Late+c.Ahead > 2*MinRepeats || c.Malformed > 2 {
 			t.Fatalf("%+v", c)
 		}
 	})

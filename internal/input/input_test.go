@@ -116,7 +116,7 @@ func TestAPacketIsReadAsItWasWritten(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		f := forms[rng.IntN(len(forms))]
 		p := player{rng: rng}
-		ring, reader := NewRing(f, hz60), NewReader(f, LeastRepeats)
+		ring, reader := NewRing(f, hz60), NewReader(f, MinRepeats)
 		step, view := rng.Uint64N(1<<uint(1+rng.IntN(40))), View{}
 		for range 60 {
 			step++
@@ -146,7 +146,7 @@ func TestAPacketIsReadAsItWasWritten(t *testing.T) {
 			if err := reader.Err(); err != nil && len(packet) > 0 {
 				t.Fatalf("seed %d, step %d: after %d inputs: %v", seed, step, n, err)
 			}
-			if len(packet) > 0 && reader.left != 0 || n > LeastRepeats {
+			if len(packet) > 0 && reader.left != 0 || n > MinRepeats {
 				t.Fatalf("seed %d: %d inputs, %d left", seed, n, reader.left)
 			}
 		}
@@ -211,14 +211,14 @@ func TestInputsCostFewBytes(t *testing.T) {
 
 // The memory of a buffer and of its reader does not grow with the number of packets.
 func TestABufferTakesLittleMemory(t *testing.T) {
-	for steps, most := range map[uintptr]uintptr{window: MaxMemory, MostWindow: MostMemory} {
+	for steps, most := range map[uintptr]uintptr{window: MaxMemory60Hz, MaxWindow: MaxMemory} {
 		if n := unsafe.Sizeof(Buffer{}) + steps*unsafe.Sizeof(waiting{}); n > most {
 			t.Errorf("a buffer of %d steps takes %d bytes", steps, n)
 		}
 	}
 	f := opaque()
 	var due Due
-	b, reader, ring := NewBuffer(window), NewReader(f, LeastRepeats), NewRing(f, hz60)
+	b, reader, ring := NewBuffer(window), NewReader(f, MinRepeats), NewRing(f, hz60)
 	for step := uint64(1); step <= 1000; step++ {
 		in := ring.Add(step, View{})
 		in.Blobs[0] = append(in.Blobs[0][:0], make([]byte, MaxSize)...)
@@ -226,7 +226,7 @@ func TestABufferTakesLittleMemory(t *testing.T) {
 		b.Take(reader, ring.AppendPacket(nil, 1000), step-1)
 		b.Next(step, &due)
 	}
-	if n := cap(reader.scratch) + cap(reader.encoded); b.Counts().Applied != 1000 || n > 4*LeastRepeats*MaxSize {
+	if n := cap(reader.scratch) + cap(reader.encoded); b.Counts().Applied != 1000 || n > 4*MinRepeats*MaxSize {
 		t.Errorf("after %d inputs a reader keeps %d bytes", b.Counts().Applied, n)
 	}
 }
@@ -238,7 +238,7 @@ func TestStepsAreTheNearestToTheDueStep(t *testing.T) {
 	for step, want := range map[uint64]Counts{done + half: {Ahead: 1}, done + 1 - half: {Late: 1}, done + 1: {}, done: {Late: 1}} {
 		ring := NewRing(opaque(), hz60)
 		ring.Add(step, View{})
-		if counts, _ := NewBuffer(window).Take(NewReader(opaque(), LeastRepeats), ring.AppendPacket(nil, 100), done); counts != want {
+		if counts, _ := NewBuffer(window).Take(NewReader(opaque(), MinRepeats), ring.AppendPacket(nil, 100), done); counts != want {
 			t.Errorf("step %d, when %d has run: %+v, want %+v", step, done, counts, want)
 		}
 	}

@@ -36,7 +36,7 @@ func TestViewsFarApartAreWrittenSeparately(t *testing.T) {
 			if forth {
 				newer, older = older, newer
 			}
-			w, r := writer{form: f}, NewReader(f, LeastRepeats)
+			w, r := writer{form: f}, NewReader(f, MinRepeats)
 			values := codec.Values{Blobs: [][]byte{nil}}
 			r.Begin(w.append(nil, MaxPacket, 0, []*item{{2, newer, values}, {1, older, values}}), 2)
 			for _, want := range []View{newer, older} {
@@ -58,7 +58,7 @@ func TestTheStatusReportsTheFirstInput(t *testing.T) {
 	if _, _, ok := b.Status(); ok {
 		t.Error("an empty buffer has a status")
 	}
-	b.Take(NewReader(f, LeastRepeats), packetOf(f, 0, []uint64{1}, []string{"a0"}), 0)
+	b.Take(NewReader(f, MinRepeats), packetOf(f, 0, []uint64{1}, []string{"a0"}), 0)
 	if newest, before, ok := b.Status(); newest != 1 || before != 0 || !ok {
 		t.Errorf("step %d, %b, %t", newest, before, ok)
 	}

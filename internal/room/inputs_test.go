@@ -447,7 +447,7 @@ func TestTheMarginIsOfTheOldestNewInput(t *testing.T) {
 	bring(2, 9*time.Millisecond, 0, 1, 2)
 	bring(3, 7*time.Millisecond, 3, 4, 5)
 	bring(6, 5*time.Millisecond, 6)
-	bring(26-input.LeastRepeats, 3*time.Millisecond, 25) // A packet has no more.
+	bring(26-input.MinRepeats, 3*time.Millisecond, 25) // A packet has no more.
 	p.room.Report()
 	if !p.scraped(`netloop_input_margin_seconds{kind="least"} 0.003`) {
 		t.Error("the least margin is not that of the only client")

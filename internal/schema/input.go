@@ -32,7 +32,7 @@ func (s *Schema) AddInput(c Codec) *Input {
 	if c.plan != nil {
 		if size, largest := c.plan.MaxSize(); size > input.MaxSize {
 			panic(fmt.Sprintf("netloop: NewInput: input has up to %d bytes, most of them in %s, more than %d: a datagram repeats up to %d inputs: use quant, range and max, or an RPC for rare actions",
-				size, largest, input.MaxSize, input.LeastRepeats))
+				size, largest, input.MaxSize, input.MinRepeats))
 		}
 	}
 	s.input = &Input{Schema: s, InputCodec: newInputCodec(c)}

@@ -22,8 +22,8 @@ func TestTheLimitsMatchThePage(t *testing.T) {
 	wire("a datagram | %v bytes |", MaxDatagram)
 	wire("how far back datagram numbers, and acknowledgements, reach | %v |", AckWindow)
 	wire("ranges of acknowledgements in a datagram | %v |", MaxAckRanges)
-	wire("inputs in a packet; its bytes | %v to %v; %v (writer) |", input.LeastRepeats, input.MostRepeats, MaxInputs)
-	wire("how far ahead of the newest step that has run an input may be | %v to %v steps |", input.LeastWindow, input.MostWindow)
+	wire("inputs in a packet; its bytes | %v to %v; %v (writer) |", input.MinRepeats, input.MaxRepeats, MaxInputs)
+	wire("how far ahead of the newest step that has run an input may be | %v to %v steps |", input.MinWindow, input.MaxWindow)
 	wire("an input | %v bytes (writer) |", input.MaxSize)
 	wire("a state packet | %v bytes (writer) |", MaxStatePacket)
 	wire("packets of a snapshot | %v (writer);", MaxStatePackets)
@@ -59,7 +59,7 @@ func shares() []share {
 		{"of reliable messages kept", maxBacklogBytes},
 		{"in the unreliable mailbox", 2 * golden.Bytes(maxUnreliableMemory+2*maxUnreliable*int(unsafe.Sizeof(span{}))*5/4)},
 		{"of a frame", MaxFrame * 5 / 4},
-		{"of inputs", input.MaxMemory},
+		{"of inputs", input.MaxMemory60Hz},
 		{"in QUIC's windows and queues", quicReceived + quicSent + quicConnection},
 	}
 }
