@@ -34,7 +34,7 @@ func Go[R any](t *Tick, work func(context.Context) (R, error), then func(*Tick, 
 	started := r.e.Async.Go(room.Work{
 		New: func() any { return new(R) },
 		Do: func(ctx context.Context, result any) (err error) {
-			defer r.asides.enter()()
+			defer r.offTick.enter()()
 			*result.(*R), err = work(ctx)
 			return recordedRefusal(err)
 		},
@@ -130,15 +130,15 @@ func publicRefusal(err error) error {
 	return err
 }
 
-// asides is the set of goroutines that run OnAdmit or work given to [Go], which must not read
+// offTick is the set of goroutines that run OnAdmit or work given to [Go], which must not read
 // objects. It is nil without Config.CheckEdits; enter then has no effect.
-type asides struct {
+type offTick struct {
 	running atomic.Int64 // size of ids; check returns at once while it is 0
 	ids     sync.Map     // keys are results of goroutineID
 }
 
 // enter adds the calling goroutine to the set until the caller calls the returned function.
-func (a *asides) enter() (leave func()) {
+func (a *offTick) enter() (leave func()) {
 	if a == nil {
 		return func() {}
 	}
@@ -152,7 +152,7 @@ func (a *asides) enter() (leave func()) {
 }
 
 // check panics if the calling goroutine is in the set.
-func (a *asides) check() {
+func (a *offTick) check() {
 	if a.running.Load() == 0 {
 		return
 	}

@@ -103,8 +103,8 @@ func (s *Server) reloadKeys() {
 	}
 }
 
-// identityKey is the context key for the identity of a client during its admission: because a token
-// can be verified only once.
+// identityKey is the context key for the identity of a client during its admission. The identity
+// is kept there because a token can be verified only once.
 type identityKey struct{}
 
 // identify verifies the token of a client that joins a room, if players need tokens.

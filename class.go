@@ -178,7 +178,7 @@ func (k *Class[S]) Spawn(t *Tick, init S, o ...SpawnOption) *Object[S] {
 	live := new(S)
 	*live = init
 	obj := wrap[S](r.e.World().SpawnFor(k.c.nv, unsafe.Pointer(live), r.audience(k.c.nv, opt.visible), 0, t.now.Tick))
-	obj.keep, obj.asides = opt.keep, r.asides
+	obj.keep, obj.offTick = opt.keep, r.offTick
 	r.setOwner(obj.o, opt.owner)
 	return obj
 }

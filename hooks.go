@@ -117,7 +117,7 @@ func (h *hooks) Admit(ctx context.Context, request *room.Join) error {
 		Spectator: request.Spectator, params: request.Params, reserved: request.Reserved,
 	}
 	for _, fn := range h.onAdmit {
-		admit := func() error { defer h.room.asides.enter()(); return fn(ctx, j) }
+		admit := func() error { defer h.room.offTick.enter()(); return fn(ctx, j) }
 		if err := h.room.e.CallAside("OnAdmit", admit); err != nil {
 			return err
 		}

@@ -13,8 +13,9 @@ import (
 )
 
 // gridsOnMap describes the room's grids of classes with a position on the map, with the viewpoints
-// of a client unless that is nil. It runs on the room's goroutine. Without whole it leaves out
-// classes with a position that has a read rule: a viewpoint may be that of such an object.
+// of a client unless that is nil. It runs on the room's goroutine. Without whole it leaves out a
+// class if a read rule protects its position, because a viewpoint may be the position of such an
+// object.
 func (r *Room) gridsOnMap(client *room.Client, whole bool) []inspect.Grid {
 	grids := []inspect.Grid{}
 	for _, space := range r.e.World().Spaces() {
@@ -56,9 +57,9 @@ func mayShowOnMap(c *state.Class, whole bool) bool {
 	})
 }
 
-// axesOf returns the coordinates of a grid that are those of the map, 0 for x to 2 for z: a map of
-// X and Z may show a grid of X, Y and Z. They are the nearest to the two fields of the first
-// objects.
+// axesOf returns which two of a grid's three coordinates are the map's, 0 for x to 2 for z: a grid
+// may have X, Y and Z, and the map only X and Z. It compares the grid's positions of the first
+// objects with the two fields, and selects the nearest coordinate for each.
 func (r *Room) axesOf(space *interest.Space, c *state.Class) [2]int {
 	const looks = 8
 	var apart [2][3]float64

@@ -15,7 +15,7 @@ type Object[S any] struct {
 	keep bool // the object is kept when its owner leaves
 
 	readers []Target // on a server: the targets of Class.Reads, by rule
-	asides  *asides  // on a server with Config.CheckEdits
+	offTick *offTick // on a server with Config.CheckEdits
 }
 
 // wrap returns the typed handle of an object, the same each time.
@@ -33,8 +33,8 @@ func wrap[S any](o *state.Object) *Object[S] {
 // with [Config] CheckEdits, and in package netlooptest, it panics in work given to [Go] and in
 // OnAdmit.
 func (o *Object[S]) State() S {
-	if o.asides != nil {
-		o.asides.check()
+	if o.offTick != nil {
+		o.offTick.check()
 	}
 	return *(*S)(o.o.Live())
 }

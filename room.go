@@ -56,7 +56,7 @@ type Room struct {
 	openContext   context.Context //nolint:containedctx // For Fetch, while Open runs.
 	errs          []error         // registrations rejected while Open runs
 	fetched       []fetched       // results of Fetch, until recorded; in a replay those to come
-	asides        *asides         // nil without Config.CheckEdits
+	offTick       *offTick        // nil without Config.CheckEdits
 }
 
 // roomNumbers has the numbers of a new room: its number on the server, the epoch of its name in a
@@ -71,7 +71,7 @@ func openRoom(ctx context.Context, s *Server, spec RoomSpec, o roomNumbers) (_ *
 	}
 	r.hooks.room = r
 	if s.cfg.CheckEdits {
-		r.asides = new(asides)
+		r.offTick = new(offTick)
 	}
 	r.systems = registry{loop.New(&r.tick, &r.now, func() time.Duration { return r.e.LoopClock() }), r.reject}
 	if r.e, err = room.New(r.config(s)); err != nil {

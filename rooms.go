@@ -377,7 +377,7 @@ func (s *Server) waitFor(hook string, done <-chan struct{}, limit time.Duration)
 	case <-done:
 	case <-ctx.Done():
 		s.metrics.LeftBehind.Add(1, hook)
-		s.log.Error("function does not return, the server ends without it", "hook", hook)
+		s.log.Error("a function of the game does not return, the server ends without it", "hook", hook)
 	}
 }
 
@@ -429,7 +429,7 @@ func (s *Server) roomFor(ctx context.Context, hello *netloopv1.Hello, remote str
 		return ctx, nil, transport.Refuse(CodeBusy, "too many rooms were opened from your address, try again later")
 	}
 	ctx = context.WithValue(ctx, identityKey{}, request)
-	r, opened, err := s.openForAside(ctx, opener, name, request)
+	r, opened, err := s.openForDetached(ctx, opener, name, request)
 	if to := (*goTo)(nil); errors.As(err, &to) {
 		hello.Ticket = string(to.ticket)
 		r, err := s.ticketRoom(ctx, hello.GetTicket(), remote)
@@ -458,9 +458,9 @@ func siteOf(remote string) netip.Prefix {
 	return endpoint.Site(at.Addr())
 }
 
-// openForAside is openFor on another goroutine, so that a game's function that calls runtime.Goexit
-// does not end the connection's goroutine.
-func (s *Server) openForAside(ctx context.Context, game Opener, name string, request *room.Join) (*Room, bool, error) {
+// openForDetached is openFor on another goroutine: a function of the game that calls
+// runtime.Goexit does not end the connection's goroutine.
+func (s *Server) openForDetached(ctx context.Context, game Opener, name string, request *room.Join) (*Room, bool, error) {
 	type answer struct {
 		r      *Room
 		opened bool
