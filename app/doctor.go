@@ -206,8 +206,8 @@ func examineClock(synchronised bool, err error) finding {
 	return finding{about: "clock", is: "synchronised"}
 }
 
-// enough is the least remaining validity of a certificate without a warning; the alert has the same
-// threshold.
+// enough is the least remaining validity of a certificate. A shorter one causes a warning here,
+// and an alert at the same threshold.
 const enough = 7 * 24 * time.Hour
 
 func (c *configuration) examineCertificate(now time.Time) finding {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// incarnations is the number of rooms that a process may open before their numbers reach those of
-// the next process: 4 billion.
+// incarnations is the distance between the room numbers of two processes: a process may open so
+// many rooms, 4 billion.
 const incarnations = 1 << 32
 
 // incarnation returns the number of the server's default room, see netloop.Config: the wall clock
@@ -31,7 +31,7 @@ func (c *configuration) incarnation(environ []string, wall time.Time) (uint64, e
 
 // keptIncarnation returns a number that is at least least, and above all numbers of earlier
 // processes with this directory. It stores a bound of the numbers of this process before it
-// returns, so a crash at any time repeats none. Its errors are remedies.
+// returns, so no number is used twice, even after a crash. Its errors name a remedy.
 func keptIncarnation(dir string, least uint64) (first uint64, err error) {
 	if err := makeStateDir(dir); err != nil {
 		return 0, err

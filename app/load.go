@@ -250,8 +250,8 @@ func (c *configuration) written(key string) string {
 	}
 }
 
-// gameError rewrites an error of the game's Open about a setting like those of the server's own
-// settings: under the key in the operator's spelling.
+// gameError rewrites an error of the game's Open about a setting, so that it names the key in the
+// operator's spelling, like errors about the server's own settings.
 func (c *configuration) gameError(err error) error {
 	const from = "netloop: the game's Open: "
 	text, ok := strings.CutPrefix(err.Error(), from)

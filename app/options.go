@@ -29,7 +29,7 @@ type options struct {
 	Web           string        `name:"web" help:"TCP address of the game's pages, for browsers, host:port; empty is none"`
 	WebTLS        bool          `name:"web-tls" help:"serve --web as HTTPS, with the certificate that clients see; without it only browsers on this machine can play"`
 	WebURL        string        `name:"web-url" help:"URL of the pages for browsers if a proxy is in front of --web, such as https://play.example.org; empty is the URL of --web"`
-	WebProxies    proxies       `name:"web-proxies" help:"addresses of such proxies, such as 127.0.0.1,10.0.0.0/8: their X-Forwarded-For gives the addresses of players; that of others is ignored"`
+	WebProxies    proxies       `name:"web-proxies" help:"addresses of the proxies in front of --web, such as 127.0.0.1,10.0.0.0/8: only their X-Forwarded-For is used"`
 	Origin        origins       `name:"origin" help:"pages of other servers that may connect, such as https://example.org,https://example.net; * is all"`
 	TickRate      rate          `name:"tick-rate" help:"ticks a second, 1 to 1000, or a fraction such as 30000/1001"`
 	FixedRate     rate          `name:"fixed-rate" help:"fixed steps a second, 1 to 1000, or a fraction; 0 is the tick rate"`
@@ -38,11 +38,11 @@ type options struct {
 	KeepDropped   time.Duration `name:"keep-dropped" help:"how long a client with a broken connection keeps its seat, up to 1h; 0 is none"`
 	MaxRewind     time.Duration `name:"max-rewind" help:"how far back in time a shot may hit, up to 1s; 0 is only the present"`
 	LostAfter     time.Duration `name:"lost-after" help:"time without a packet after which a client's connection counts as broken, 1s or more"`
-	SamePlayer    string        `name:"same-player" help:"second connection of a player: take-over replaces the first, refuse is refused, allow gets its own client"`
+	SamePlayer    string        `name:"same-player" help:"policy for a second connection of a player: take-over closes the first, refuse refuses the second, allow makes it another client"`
 	ClientBudget  int           `name:"client-budget" help:"bytes of object records per client and tick, 1 to 1048576"`
 	ClientRate    float64       `name:"client-rate" help:"messages a second that a client may send, of all kinds; -1 is unlimited"`
 	ClientBurst   int           `name:"client-burst" help:"messages that a client may send at once, 1 to 65536"`
-	ClientKick    int           `name:"client-kick" help:"kick a client after so many messages dropped by limits; -1 is never"`
+	ClientKick    int           `name:"client-kick" help:"messages of a client that limits may drop before it is kicked; -1 is never"`
 	LimitsDry     bool          `name:"limits-dry" help:"count messages beyond the limits, without drops and kicks"`
 	For           time.Duration `name:"for" help:"stop by itself after this time, such as 20s; 0 is never"`
 	Seed          uint64        `name:"seed" help:"seed of the game's random numbers; 0 draws one and prints it"`

@@ -86,7 +86,7 @@ func (p *program) genCommand() *cobra.Command {
 	flags.SortFlags = false
 	flags.StringVar(&f.key, "key", "", "`FILE` with the private key that token keygen made")
 	flags.StringVar(&f.audience, "audience", "", "the server's --auth-audience")
-	flags.StringVar(&f.subject, "subject", "", "who the player is")
+	flags.StringVar(&f.subject, "subject", "", "the player: claim sub")
 	flags.StringVar(&f.room, "room", "", "the room of the token (default: all rooms)")
 	flags.IntVar(&f.role, "role", 0, "the player's role, a number of the game")
 	flags.DurationVar(&f.lifetime, "for", time.Minute, "how long it is valid, 1s to 1h")
