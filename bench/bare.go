@@ -46,7 +46,7 @@ type pulse struct {
 func pulseFlags(f *flag.FlagSet) func() pulse {
 	rate := f.Int("tick-rate", 60, "periods a second")
 	count := f.Float64("count", 1, "datagrams a period")
-	size := f.Int("size", 100, "their size")
+	size := f.Int("size", 100, "size of a datagram, in bytes")
 	return func() pulse {
 		return pulse{time.Second / time.Duration(*rate), *count, make([]byte, min(max(*size, 1), 1150))}
 	}
@@ -97,7 +97,7 @@ func serveBare() {
 
 func bareMain() error {
 	f := flag.NewFlagSet("bare", flag.ExitOnError)
-	file := f.String("addr-file", "", "where the addresses go")
+	file := f.String("addr-file", "", "file for the addresses")
 	out := pulseFlags(f)
 	_ = f.Parse(os.Args[1:]) // It exits by itself.
 	s := &bareServer{out: out(), clock: clock.NewSystem()}
@@ -206,13 +206,13 @@ func playBare() {
 func playBareMain() error {
 	f := flag.NewFlagSet("play-bare", flag.ExitOnError)
 	addr := f.String("addr", "", "the server")
-	clients := f.Int("clients", 50, "how many")
+	clients := f.Int("clients", 50, "number of clients")
 	out := pulseFlags(f)
-	ramp := f.Duration("ramp", time.Second, "over which they connect")
-	warmup := f.Duration("warmup", time.Second, "before lateness is measured")
-	duration := f.Duration("duration", time.Second, "for which it is")
+	ramp := f.Duration("ramp", time.Second, "time over which the clients connect")
+	warmup := f.Duration("warmup", time.Second, "time before lateness is measured")
+	duration := f.Duration("duration", time.Second, "time for which lateness is measured")
 	exact := f.Bool("exact-frames", false, "send each datagram at its own time")
-	perSocket := f.Int("per-socket", 1, "how many share a socket")
+	perSocket := f.Int("per-socket", 1, "number of clients that share a socket")
 	file := f.String("out", "", "json=FILE")
 	_ = f.Parse(os.Args[1:]) // It exits by itself.
 	p := &barePlayers{out: out(), clock: clock.NewSystem(), exact: *exact}

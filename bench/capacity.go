@@ -9,8 +9,8 @@ import (
 	"github.com/netloop/netloop/client"
 )
 
-// mostLate is the highest p99 of the ticks' lateness at which the server still holds its clients.
-const mostLate = 0.5 // ms
+// maxLate is the highest p99 of the ticks' lateness at which the server still holds its clients.
+const maxLate = 0.5 // ms
 
 // capacities finds the number of clients per core in each requested world.
 func (b *bench) capacities(ctx context.Context, out io.Writer) error {
@@ -77,7 +77,7 @@ func (b *bench) holds(ctx context.Context, a arrangement) (why string, err error
 		switch {
 		case s.saturated != "":
 			why = fmt.Sprintf("not known, at %d %s", a.clients, s.saturated)
-		case late > mostLate:
+		case late > maxLate:
 			why = fmt.Sprintf("at %d ticks begin %.2f ms late (p99)", a.clients, late)
 		case s.ticks.Overruns > 0:
 			why = fmt.Sprintf("at %d there are %d overruns", a.clients, s.ticks.Overruns)

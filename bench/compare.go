@@ -82,8 +82,8 @@ func (b *bench) netloopTurn(a arrangement, program string, over client.Transport
 	return t
 }
 
-// bareTurn returns the setup of a measurement of bare quic-go, with as many datagrams as netloop's
-// server and clients exchanged in theirs.
+// bareTurn returns the setup of a measurement of bare quic-go. It exchanges as many datagrams as
+// netloop's server and clients did in their measurement.
 func (b *bench) bareTurn(l *line) turn {
 	ours := l.entrants[0].best
 	down := []string{"--tick-rate", strconv.Itoa(b.opts.rate), "--count", fmt.Sprint(ours.out), "--size", strconv.Itoa(int(ours.outBytes))}
@@ -91,14 +91,14 @@ func (b *bench) bareTurn(l *line) turn {
 	return turn{program: b.self, serve: "bare", play: "play-bare", clients: l.clients, serverArgs: down, playerArgs: append(up, b.exactly(l.arrangement)...)}
 }
 
-// mostThinking is the most bots of the arena that run with --exact-frames: they take time for their
+// maxThinking is the most bots of the arena that run with --exact-frames: they take time for their
 // decisions, and more of them, woken one by one, would not fit on a core.
-const mostThinking = 100
+const maxThinking = 100
 
-// exactly returns the flag for clients that send at their own times, if the arrangement's do. Older
-// builds lack it, so other arrangements omit it.
+// exactly returns the flag for clients that send at their own times, if the arrangement has such
+// clients. Older builds lack the flag, so other arrangements omit it.
 func (b *bench) exactly(a arrangement) []string {
-	if !b.opts.exact || a.world == "arena" && a.clients > mostThinking {
+	if !b.opts.exact || a.world == "arena" && a.clients > maxThinking {
 		return nil
 	}
 	return []string{"--exact-frames"}

@@ -258,9 +258,9 @@ func (b *pathBench) cross(ctx context.Context, c crossing) (r crossed, err error
 	return r, r.read(result)
 }
 
-// mostPacketsLate is more than the share of packets that a quiet machine delivers late. If more
-// packets are late, the machine has caused the gaps.
-const mostPacketsLate = 0.005
+// maxPacketsLate is above the share of packets that a quiet machine delivers late. If more
+// packets are late, the machine and not the server has caused the gaps.
+const maxPacketsLate = 0.005
 
 // slack is the additional time for which clients play after the shares were measured.
 const slack = 500 * time.Millisecond
@@ -325,7 +325,7 @@ func (r *crossed) read(result string) error {
 		r.note = fmt.Sprintf(" (%d clients lost the connection)", p.Clients.Disconnected)
 	case p.Saturated:
 		r.note = " (NO FIGURE: the machine was too busy for the clients)"
-	case r.late > mostPacketsLate:
+	case r.late > maxPacketsLate:
 		r.note = fmt.Sprintf(" (NO FIGURE: the machine was too busy, the emulator was late for %.1f %% of the packets)", 100*r.late)
 	}
 	return nil
