@@ -16,9 +16,10 @@ import (
 // and the clock difference, but not the lead, so a correction does not have to wait for the effect
 // of earlier corrections. The estimate of the server's clock is not used.
 //
-// Steps are ahead of the client's clock by the difference that suffices for 95 of 100 inputs of the
-// last second, plus three times: a frame, because a step waits for the next frame; the interval
-// between input packets, which is the extra delay of an input after a lost packet; and the jitter.
+// Steps are ahead of the client's clock by the difference that suffices for 95 of 100 inputs of
+// the last second, plus three durations: a frame, because a step waits for the next frame; the
+// interval between input packets, which is the extra delay of an input after a lost packet; and
+// the jitter.
 type lead struct {
 	on     bool
 	first  uint64        // the first step that leads: inputs of earlier ones would arrive too late

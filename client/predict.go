@@ -25,11 +25,11 @@ import (
 //	client.Predict(c, Ships, Controls, (*Ship).Steer)
 //
 // When a snapshot contains an object's state at a step and it differs from the prediction for the
-// step, in any field, the client resets the object to that state and runs the steps after it again,
-// with the same inputs: step must depend only on its arguments, and have no other effects. It may
-// read other predicted objects with [PredictedState], and make new objects with [Spawn]. Objects of
-// all classes run in each step in the order of the calls of Predict, those of one class in the
-// order of their ids. Local fields, `net:"-"`, are not reset.
+// step, in any field, the client resets the object to that state and runs the steps after it
+// again, with the same inputs: step must depend only on its arguments, and have no other effects.
+// It may read other predicted objects with [PredictedState], and make new objects with [Spawn]. In
+// each step the classes run in the order of the calls of Predict, and the objects of a class in
+// the order of their ids. Local fields, `net:"-"`, are not reset.
 //
 // [View] draws the prediction, and [netloop.Object.State] remains the confirmed state. The class
 // must be declared with [netloop.Predicted], which documents the server's part. Predict panics if
@@ -47,7 +47,7 @@ func Predict[S, M any](c *Client, k *netloop.Class[S], in *netloop.Input[M], ste
 	case c.prediction.of(class.State) != nil:
 		panic(fmt.Sprintf("client: Predict is called twice for class %q", k.Name()))
 	}
-	p := &predictor{class: class, smooth: defaultSmoothing, bornOffset: bornField[S](), wrong: make(map[string]uint64), copy: copyState[S], drawn: unsafe.Pointer(new(S)), spare: unsafe.Pointer(new(S)), place: panicguard.Func{Name: "Predict", Class: k.Name()}}
+	p := &predictor{class: class, smooth: defaultSmoothing, spawnKeyOffset: spawnKeyField[S](), wrong: make(map[string]uint64), copy: copyState[S], drawn: unsafe.Pointer(new(S)), spare: unsafe.Pointer(new(S)), place: panicguard.Func{Name: "Predict", Class: k.Name()}}
 	for _, one := range o {
 		one.apply(p)
 	}
@@ -81,9 +81,9 @@ func Smoothing(d time.Duration) PredictOption {
 	return PredictOption{func(p *predictor) { p.smooth = d }}
 }
 
-// Snap selects the corrections that are too large to be smoothed: was is the state that would have
-// been drawn, and is the correct state now. A change of a field with the tag teleport is never
-// smoothed.
+// Snap selects the corrections that are too large to be smoothed: when gets the state that would
+// have been drawn (was) and the correct state (is). A change of a field with the tag teleport is
+// never smoothed.
 func Snap[S any](when func(was, is *S) bool) PredictOption {
 	return PredictOption{func(p *predictor) {
 		p.snap = func(was, is unsafe.Pointer) bool { return when((*S)(was), (*S)(is)) }
@@ -92,15 +92,15 @@ func Snap[S any](when func(was, is *S) bool) PredictOption {
 
 // predictor predicts the objects of a class.
 type predictor struct {
-	class      bridge.Class
-	place      panicguard.Func
-	step       func(s unsafe.Pointer, t *netloop.Tick, codec *schema.InputCodec, in *codec.Values, missed int)
-	copy       func(to, from unsafe.Pointer)
-	drawn      unsafe.Pointer // *S: the result of View
-	spare      unsafe.Pointer // *S
-	smooth     time.Duration
-	snap       func(was, is unsafe.Pointer) bool
-	bornOffset int // the offset of its netloop.SpawnKey, or -1
+	class          bridge.Class
+	place          panicguard.Func
+	step           func(s unsafe.Pointer, t *netloop.Tick, codec *schema.InputCodec, in *codec.Values, missed int)
+	copy           func(to, from unsafe.Pointer)
+	drawn          unsafe.Pointer // *S: the result of View
+	spare          unsafe.Pointer // *S
+	smooth         time.Duration
+	snap           func(was, is unsafe.Pointer) bool
+	spawnKeyOffset int // the offset of its netloop.SpawnKey, or -1
 
 	objects []*predicted // in the order in which they run
 	wrong   map[string]uint64

@@ -47,14 +47,14 @@ func Spawn[S any](c *Client, k *netloop.Class[S], init S) *netloop.Object[S] {
 	switch {
 	case by == nil:
 		panic(fmt.Sprintf("client: Spawn: class %q is not predicted: call Predict for it", k.Name()))
-	case by.bornOffset < 0:
+	case by.spawnKeyOffset < 0:
 		panic(fmt.Sprintf("client: Spawn: class %q needs a field of the type netloop.SpawnKey, which the server sets to Tick.SpawnKey", k.Name()))
 	case p.now.Stage != netloop.FixedUpdate:
 		panic("client: Spawn works in FixedUpdate only, where steps have inputs")
 	}
 	b := spawnInfo{step: p.now.FixedStep, n: p.stepSpawns, unconfirmed: true, inStep: p.running > 0}
 	p.stepSpawns++
-	*(*netloop.SpawnKey)(unsafe.Add(unsafe.Pointer(&init), by.bornOffset)) = netloop.SpawnKey{Step: b.step, N: b.n}
+	*(*netloop.SpawnKey)(unsafe.Add(unsafe.Pointer(&init), by.spawnKeyOffset)) = netloop.SpawnKey{Step: b.step, N: b.n}
 	return class.Wrap(p.spawn(by, b, unsafe.Pointer(&init)).o).(*netloop.Object[S])
 }
 
@@ -70,8 +70,8 @@ type spawnInfo struct {
 	pending     bool  // the replay has not spawned it again yet
 }
 
-// bornField returns the offset of the field of type netloop.SpawnKey, or -1.
-func bornField[S any]() int {
+// spawnKeyField returns the offset of the field of type netloop.SpawnKey, or -1.
+func spawnKeyField[S any]() int {
 	t := reflect.TypeFor[S]()
 	for i := range t.NumField() {
 		if f := t.Field(i); f.Type == reflect.TypeFor[netloop.SpawnKey]() {
@@ -136,11 +136,11 @@ func (by *predictor) find(step uint64, n uint8) *predicted {
 // already spawned that object; the predicted object then becomes the server's object.
 func (p *prediction) confirm(o *state.Object, tick uint64) bool {
 	by := p.of(o.Class())
-	if by == nil || by.bornOffset < 0 || o.Owner() != uint64(p.conn.id) {
+	if by == nil || by.spawnKeyOffset < 0 || o.Owner() != uint64(p.conn.id) {
 		return false
 	}
-	born := (*netloop.SpawnKey)(unsafe.Add(o.Live(), by.bornOffset))
-	d := by.find(born.Step, born.N)
+	key := (*netloop.SpawnKey)(unsafe.Add(o.Live(), by.spawnKeyOffset))
+	d := by.find(key.Step, key.N)
 	if d == nil || !d.spawn.unconfirmed {
 		return false
 	}
