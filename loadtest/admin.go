@@ -93,8 +93,8 @@ func (a *adminPage) slow(ctx context.Context) ([]slowtick.Record, error) {
 	return page.Ticks, nil
 }
 
-// worst returns the slowest ticks among after that are not among before: those between the two
-// readings.
+// worst returns the slow ticks of the second reading, after, that the first one, before, does not
+// have: the ticks between the two readings.
 func worst(before, after []slowtick.Record) []WorstTick {
 	old := map[uint64]bool{}
 	for _, r := range before {

@@ -53,7 +53,7 @@ type Meter struct {
 func (m *Meter) N() int { return m.n }
 
 // Blind reports whether the client only acknowledges the received state, and has no objects: see
-// --verify. The bot shall send about as much as it would otherwise.
+// --verify. The bot should send about as much as otherwise.
 func (m *Meter) Blind() bool { return m.blind }
 
 // Profile returns the client's profile, of those that the bot's [Profiles] lists; empty without.
@@ -74,9 +74,9 @@ const (
 	// maxCallRate is the maximum of one schedule, in calls per second: above it most frames would
 	// make many calls, and more clients are the better load.
 	maxCallRate = 1000
-	// maxBurst bounds the calls of a schedule in one frame. Further due calls are skipped and count
-	// as not sent: a generator that is that far behind is saturated, and shall not flood the server
-	// when it continues.
+	// maxBurst bounds the calls of a schedule in one frame. Further due calls are skipped and
+	// count as not sent: a generator that is that far behind is saturated, and must not flood the
+	// server when it continues.
 	maxBurst = 64
 )
 

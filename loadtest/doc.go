@@ -17,13 +17,13 @@
 //	goodbye     they leave
 //
 // With --verify only some clients read the received state; the others acknowledge it, send their
-// bot's messages, and count: such a client takes half of the generator's work, so that more of them
-// fit. Ages and the figures of [Feel] are then those of the reading clients.
+// bot's messages, and count: such a client takes half of the generator's work, so that more of
+// them fit. Only the reading clients then report ages and the figures of [Feel].
 //
-// A few worker goroutines own the clients. Each runs the frames of its own, every client once per
-// frame period, their phases spread evenly over it, and each counts into histograms of its own that
-// are added up at the end: a frame takes no lock and makes no garbage except the game's. Timers of
-// the runtime start all frames together that are due within a millisecond; with --exact-frames each
+// A few worker goroutines own the clients. A worker runs a frame of each of its clients once per
+// frame period, evenly spread over the period. It counts into its own histograms, which are added
+// up at the end: a frame takes no lock and makes no garbage except the game's. Timers of the
+// runtime start all frames together that are due within a millisecond; with --exact-frames each
 // begins at its own time, like the frames of players, and wakes the server as often as players do.
 //
 //	dial goroutines ──▶ worker: wait for the next frame ──▶ Client.Step ──▶ recorder ──▶ Result

@@ -13,8 +13,8 @@ import (
 // The smallest terminal that is drawn, and the widths from which on the charts, and the table and
 // the thresholds, have two columns.
 const (
-	leastWidth  = 60
-	leastHeight = 20
+	minWidth    = 60
+	minHeight   = 20
 	wideScreen  = 116
 	widerScreen = 136
 	tableWidth  = 80
@@ -23,8 +23,8 @@ const (
 
 // drawLocked draws the screen.
 func (v *view) drawLocked() string {
-	if v.width < leastWidth || v.height < leastHeight {
-		return fmt.Sprintf("This window is %d × %d.\nThe load test needs %d × %d.\nq ends it.", v.width, v.height, leastWidth, leastHeight)
+	if v.width < minWidth || v.height < minHeight {
+		return fmt.Sprintf("This window is %d × %d.\nThe load test needs %d × %d.\nq ends it.", v.width, v.height, minWidth, minHeight)
 	}
 	foot := tui.Text(tui.Soft, " q end now, and write the result")
 	if v.now == nil {
@@ -49,11 +49,11 @@ func (v *view) head() tui.Line {
 // body draws all below the head: in one column, or in two on a wide screen.
 func (v *view) body(width, height int) []tui.Line {
 	lines := append(v.tiles(width, height), tui.Line{}, tui.Text(tui.Soft, " schedule  ").And(tui.Plain, v.now.stage))
-	if height > leastHeight {
+	if height > minHeight {
 		lines = append(lines, tui.Line{})
 	}
 	table, side := v.table(width), width-tableWidth
-	if height < leastHeight {
+	if height < minHeight {
 		table = table[:smallTable]
 	}
 	if width < widerScreen {

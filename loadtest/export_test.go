@@ -100,7 +100,7 @@ func (r *Rehearsal) Begin() { r.from = r.now(); r.worker.run.window.open(r.from,
 
 // End returns the figures of all bots of some rehearsals.
 func End(all ...*Rehearsal) Feel {
-	sum, clients := newFeelings(), 0
+	sum, clients := newFeelRecorder(), 0
 	for _, r := range all {
 		sum.merge(r.worker.rec.feel)
 		clients += r.clients

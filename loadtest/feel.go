@@ -39,8 +39,8 @@ type Feel struct {
 	ClockError Spread `json:"clock_error_ms"`
 }
 
-// feelings are the records from which Feel is computed.
-type feelings struct {
+// feelRecorder are the records from which Feel is computed.
+type feelRecorder struct {
 	reaction   *hdrhistogram.Histogram // frames
 	correction *hdrhistogram.Histogram // thousandths of the game's unit
 	delay      *hdrhistogram.Histogram
@@ -53,11 +53,11 @@ type feelings struct {
 	inputs, missed, bytes, packets uint64
 }
 
-func newFeelings() *feelings {
-	return &feelings{reaction: newHistogram(), correction: newHistogram(), delay: newHistogram(), clock: newHistogram()}
+func newFeelRecorder() *feelRecorder {
+	return &feelRecorder{reaction: newHistogram(), correction: newHistogram(), delay: newHistogram(), clock: newHistogram()}
 }
 
-func (f *feelings) merge(o *feelings) {
+func (f *feelRecorder) merge(o *feelRecorder) {
 	f.reaction.Merge(o.reaction)
 	f.correction.Merge(o.correction)
 	f.delay.Merge(o.delay)
@@ -77,7 +77,7 @@ func (f *feelings) merge(o *feelings) {
 }
 
 // frame records the change of a client's statistics from the frame before to this one.
-func (f *feelings) frame(now, was *client.Stats) {
+func (f *feelRecorder) frame(now, was *client.Stats) {
 	if now.Drawn > was.Drawn {
 		record(f.delay, now.ViewDelay)
 	}
@@ -98,7 +98,7 @@ func (f *feelings) frame(now, was *client.Stats) {
 }
 
 // result returns the figures for a number of clients in a measured window of this length.
-func (f *feelings) result(clients int, length time.Duration) Feel {
+func (f *feelRecorder) result(clients int, length time.Duration) Feel {
 	minutes := float64(clients) * length.Minutes()
 	return Feel{
 		Reaction: scaled(f.reaction, 1), Correction: scaled(f.correction, 1000),

@@ -17,7 +17,7 @@ func TestFeelRecordsAreAddedUp(t *testing.T) {
 			InputsMissed: 4 * n, Prediction: client.PredictionStats{Mispredicted: 6 * n, MispredictedLate: 3 * n},
 		}
 	}
-	a, b := newFeelings(), newFeelings()
+	a, b := newFeelRecorder(), newFeelRecorder()
 	a.frame(stats(3), stats(2))
 	b.frame(stats(7), stats(6))
 	anew, before := stats(7), stats(7) // A new client that has drawn no frame.
@@ -61,7 +61,7 @@ func TestFeelRecordsAreAddedUp(t *testing.T) {
 // A bot's reports have the bounds of all samples, ratios are rounded to a hundred-thousandth, and
 // ratios without samples are unknown.
 func TestFeelRecordsOutOfRange(t *testing.T) {
-	f := newFeelings()
+	f := newFeelRecorder()
 	if got := f.result(1, time.Minute); got.Reaction != (Spread{}) || got.Correction != (Spread{}) {
 		t.Errorf("of nothing %+v", got)
 	}

@@ -181,8 +181,9 @@ func stepOf(r *Result, clients int) Step {
 	}
 }
 
-// saturatedSide returns the side of a run that was at its limit: the load client if it was late or
-// used its cores, the server if it did or its ticks took half of their budget.
+// saturatedSide returns the side of a run that was at its limit: the load client if its frames
+// were late or its cores were busy, and the server if its cores were busy or its ticks took half
+// of their budget.
 func saturatedSide(r *Result) string {
 	full := func(p *Process) bool { return p.CPU != nil && p.Cores != nil && *p.CPU >= busy**p.Cores }
 	generator := r.Saturated || full(&r.Generator.Process)

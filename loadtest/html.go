@@ -23,7 +23,7 @@ const (
 	maxRuns = 8
 	// maxPagePoints bounds the points of all runs of a page, and so its size.
 	maxPagePoints = 1200
-	// curveTicks is the number of points of a percentile curve in each halving of the distance to
+	// curveTicks is the number of points of a percentile curve for each halving of the distance to
 	// 100 %, as HdrHistogram's own plots have.
 	curveTicks = 5
 )
@@ -117,8 +117,8 @@ func reportFiles(files []string, out string) error {
 	return nil
 }
 
-// runName returns the name of a file's run: that of the file, and of its folder if another file has
-// the same name.
+// runName returns the name of a run: the name of its file, with the folder if another file has the
+// same name.
 func runName(file string, files []string) string {
 	name := filepath.Base(file)
 	same := func(other string) bool { return other != file && filepath.Base(other) == name }

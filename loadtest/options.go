@@ -102,7 +102,7 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.DurationVar(&o.ramp, "ramp", 2*time.Second, "time in which the bots connect, 0 to 10m")
 	f.DurationVar(&o.warmup, "warmup", 3*time.Second, "time that the bots play before the measurement, 0 to 10m")
 	f.DurationVar(&o.duration, "duration", 20*time.Second, "measured time, 100ms to 24h")
-	f.Uint64Var(&o.seed, "seed", 1, "of the bots' decisions: the same seed, the same bots")
+	f.Uint64Var(&o.seed, "seed", 1, "seed of the bots' random decisions; a run with the same seed repeats them")
 	f.Float64Var(&o.frameRate, "frame-rate", 0, "frames a second of every bot, `HZ` from 1 to 1000 (default: the tick rate of the room that it is in)")
 	f.BoolVar(&o.exact, "exact-frames", false, "frames begin at their own times, as those of players do; without it the frames of one millisecond begin together, which takes less CPU time")
 	f.StringVar(&o.admin, "admin", "", "`URL` of the server's admin listener, as in http://127.0.0.1:8080: for the server's own figures")

@@ -74,13 +74,13 @@ type recorder struct {
 	snapshots, bytes         uint64
 	callErrors               tally
 	counts                   tally // of the game's events, by name
-	feel                     *feelings
+	feel                     *feelRecorder
 }
 
 func newRecorder() *recorder {
 	return &recorder{
 		rtt: newHistogram(), interval: newHistogram(), age: newHistogram(), lateness: newHistogram(),
-		callErrors: tally{}, counts: tally{}, feel: newFeelings(),
+		callErrors: tally{}, counts: tally{}, feel: newFeelRecorder(),
 	}
 }
 

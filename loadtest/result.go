@@ -83,8 +83,8 @@ type Joins struct {
 type Network struct {
 	// RTT is the median over clients of the smallest recent round trip, at the end.
 	RTT *float64 `json:"rtt_ms"`
-	// Lost are packets of state that did not arrive, HeldBack due snapshots that the server did not
-	// send because the link had no room: both of the reading clients.
+	// Lost are packets of state that did not arrive, HeldBack due snapshots that the server did
+	// not send because the link had no room. Only clients that read their state count them.
 	Lost     uint64 `json:"packets_lost"`
 	HeldBack uint64 `json:"snapshots_held_back"`
 	// Chokes counts datagrams that waited 1 ms or more for a client's congestion window.

@@ -40,7 +40,7 @@ func made() *report {
 }
 
 // feelOf makes up records of Feel.
-func feelOf(f *feelings) {
+func feelOf(f *feelRecorder) {
 	var was, now client.Stats
 	for i := range 2400 {
 		now.Drawn, now.ViewDelay = now.Drawn+1, 40*time.Millisecond

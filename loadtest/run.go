@@ -185,8 +185,8 @@ func (r *run) play(ctx context.Context) (*report, error) {
 const readAhead = 100 * time.Millisecond
 
 // phases runs the phases from the warm-up to the verification, until one ends early. The window
-// begins at its planned time after origin, the begin of the ramp, unless the joins of the ramp took
-// longer than it by half of the warm-up.
+// begins at its planned time after origin, the beginning of the ramp, unless the last join was
+// later than the ramp's end by half of the warm-up.
 func (r *run) phases(ctx context.Context, origin time.Duration, later []event) {
 	r.enter(warming)
 	from := origin + r.opts.ramp + r.opts.warmup
@@ -293,8 +293,8 @@ func (r *run) framePeriod(tick netloop.Rate) time.Duration {
 	return tick.Period()
 }
 
-// read reads the figures of both processes. After a failure those of the server are missing: the
-// run continues.
+// read reads the figures of both processes. After a failure the server's figures are missing, and
+// the run continues.
 func (r *run) read(ctx context.Context) reading {
 	if r.admin == nil {
 		return reading{own: ownUsage()}

@@ -56,7 +56,7 @@ func TestScreens(t *testing.T) {
 	none := viewOf(1, 80, 24)
 	none.now.judged, none.now.Tick = []Judgement{}, nil
 	for name, v := range map[string]*view{
-		"connecting": viewOf(0, 80, 24), "80x24": viewOf(30, 80, 24), "120x40": viewOf(30, 120, 40), "200x60": viewOf(30, 200, 60), "least": viewOf(30, leastWidth, leastHeight),
+		"connecting": viewOf(0, 80, 24), "80x24": viewOf(30, 80, 24), "120x40": viewOf(30, 120, 40), "200x60": viewOf(30, 200, 60), "least": viewOf(30, minWidth, minHeight),
 		"small": viewOf(30, 50, 12), "search": search, "early": early, "no-thresholds": none,
 	} {
 		height := v.height

@@ -43,8 +43,9 @@ func (p *player) present(w *window) time.Duration {
 	return max(0, time.Duration(w.to.Load())-max(p.started, time.Duration(w.from.Load())))
 }
 
-// throughout returns the snapshots of the measured window for a length of it, of which the client
-// has played a part; false if the part is too short, or if it plays in place of another.
+// throughout returns the number of snapshots that the client would have received in a window of
+// this length, from those in the part of it that the client has played. It reports false if that
+// part is less than a tenth, or if the client plays in place of another.
 func (p *player) throughout(played, length time.Duration) (snapshots uint64, ok bool) {
 	if p.again || played <= 0 || played < length/10 {
 		return 0, false
