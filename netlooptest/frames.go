@@ -36,9 +36,9 @@ func (w *World) JumpClock(c *client.Client, by time.Duration) {
 	s.conn.SetClock(s.clock)
 }
 
-// mostPPM is the maximum drift of a client's clock, in millionths of the elapsed time. A quartz
+// maxPPM is the maximum drift of a client's clock, in millionths of the elapsed time. A quartz
 // clock has up to 50, a bad one 200.
-const mostPPM = 10_000
+const maxPPM = 10_000
 
 // frames is the schedule of a client's frames.
 type frames struct {
@@ -58,8 +58,8 @@ func (s *seat) schedule() {
 // begin checks the clock and the frame rate of a client that joins, and starts its frames.
 func (w *World) begin(s *seat) {
 	w.tb.Helper()
-	if k := s.clock; k.Offset < 0 || k.PPM < -mostPPM || k.PPM > mostPPM {
-		w.tb.Fatalf("netlooptest: ClientClock(%v, %d): use an offset of 0 or more, and %d to %d millionths", k.Offset, k.PPM, -mostPPM, mostPPM)
+	if k := s.clock; k.Offset < 0 || k.PPM < -maxPPM || k.PPM > maxPPM {
+		w.tb.Fatalf("netlooptest: ClientClock(%v, %d): use an offset of 0 or more, and %d to %d millionths", k.Offset, k.PPM, -maxPPM, maxPPM)
 	}
 	if !s.frames.own {
 		return

@@ -66,7 +66,7 @@ func (w *World) SetLink(c *client.Client, l Link) {
 }
 
 // Cut makes a client's link a black hole: both sides keep sending, and no datagram arrives until
-// Heal. Each gives the connection up in a while, and the client tries to reconnect: see
+// Heal. After a while each side gives up the connection, and the client tries to reconnect: see
 // [client.Reconnect].
 func (w *World) Cut(c *client.Client) {
 	w.tb.Helper()

@@ -75,7 +75,7 @@ func (w *World) OpenRoom(spec netloop.RoomSpec) (*PlayedRoom, error) {
 }
 
 // Room returns the room of a name: the running one, or else the one that has ended last. It fails
-// the test if there was none. The default room's name is mostly empty.
+// the test if there was none. The default room's name is usually empty.
 func (w *World) Room(name string) *PlayedRoom {
 	w.tb.Helper()
 	w.startOpenedRooms()
@@ -111,8 +111,8 @@ func (w *World) act() {
 	w.tb.Helper()
 	w.startOpenedRooms()
 	first := w.first()
-	// Between ticks of one moment the network does not run, so that their packets are sent
-	// together.
+	// If several ticks are due at the same moment, the network does not run between them, so that
+	// their packets are sent together.
 	if now := w.net.Now(); first.frames || first.at > now || w.ticked != now {
 		w.advance(first.at)
 	}

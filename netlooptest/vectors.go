@@ -20,8 +20,8 @@ import (
 )
 
 // Vectors compares a file with n cases of a step function, from which a page tests its copy of the
-// function: state, input and time before a step, and the state after it. The function is that of
-// client.Predict, and the cases are rounded to the wire's precision, as a prediction is.
+// function: state, input and time before a step, and the state after it. The function is the one
+// given to client.Predict. The cases are rounded to the wire's precision, as a prediction is.
 //
 //	netlooptest.Vectors(t, "web/testdata/ship.json", 500, Ships, Controls, (*Ship).Step,
 //		func(r *rand.Rand, i int, s *Ship) Control {
@@ -38,7 +38,7 @@ import (
 //
 // The test fails if the file differs: with NETLOOP_REWRITE=1 in the environment it is written. In
 // the page runVectors of @netloop/client/testing runs the cases; `schema --ts --step CLASS` writes
-// the beginning of the page's function, and with --test that of its test.
+// the beginning of the page's function, and with --test the beginning of its test.
 func Vectors[S, M any](tb testing.TB, file string, n int, k *netloop.Class[S], in *netloop.Input[M],
 	step func(s *S, t *netloop.Tick, in M), draw func(r *rand.Rand, i int, s *S) M, o ...Option,
 ) {
