@@ -45,13 +45,13 @@ type Config[S any] struct {
 	// Most is the number of seats; zero means [netloop.RoomSpec] MaxClients.
 	Most int
 	// Keep is the time for which an absent player may return to the seat, while no match is locked
-	// ([Seats.Lock]): zero means none, below zero any time. It is game time since the player has
-	// lost the connection or has left. A client that may still resume ([netloop.RoomSpec]
-	// KeepDropped) keeps its seat in any case.
+	// ([Seats.Lock]): zero means not at all, and below zero without a limit. It is game time since
+	// the player has lost the connection or has left. A client that may still resume
+	// ([netloop.RoomSpec] KeepDropped) keeps its seat in any case.
 	Keep time.Duration
-	// Stored are the players of a stored match, in the order of their seats. Their seats exist from
-	// the first tick on, even if they are more than Most, and they are away. The match is locked,
-	// without a time.
+	// Stored are the players of a stored match, in the order of their seats. Their seats exist
+	// from the first tick on, even if they are more than Most, and they are away. The match is
+	// locked, and the seats are kept without a limit.
 	Stored []string
 	// Changed is called when the status of a seat has changed, and for a new and a freed seat. A
 	// freed seat has the status Gone, is not in [Seats.All] any more, and its object has despawned.
@@ -162,14 +162,15 @@ func (s *Seats[S]) Free(t *netloop.Tick, at *Seat[S]) {
 
 // Lock begins a match: the seats belong to their players, and no other player gets one until
 // [Seats.Unlock]. An absent player may return for the time keep since the player has lost the
-// connection or has left; below zero any time. Later the player is gone, and the seat remains.
+// connection or has left; below zero without a limit. Later the player is gone, and the seat
+// remains.
 func (s *Seats[S]) Lock(t *netloop.Tick, keep time.Duration) {
 	s.locked, s.keep = true, keep
 	s.settle(t)
 }
 
-// Unlock ends a match: the seats of gone players are free, and those of other absent players when
-// [Config] Keep has passed.
+// Unlock ends a match: the seats of gone players become free at once, and the seats of other
+// absent players once [Config] Keep has passed.
 func (s *Seats[S]) Unlock(t *netloop.Tick) {
 	s.locked, s.keep = false, s.cfg.Keep
 	s.settle(t)
@@ -183,8 +184,8 @@ func (s *Seats[S]) Of(c *netloop.Client) *Seat[S] {
 	return s.byPlayer[playerOf(c)]
 }
 
-// All returns the seats in the order in which they were taken, until the next change: the seats
-// behind a freed one move up. The caller must not change the slice.
+// All returns the seats in the order in which they were taken, valid until the next change: when a
+// seat is freed, the later ones move up. The caller must not change the slice.
 func (s *Seats[S]) All() []*Seat[S] { return s.all }
 
 // Players returns the subjects of the players, in the order of All.
