@@ -111,7 +111,7 @@ func run(ctx context.Context, args []string, out, about io.Writer) error {
 }
 
 // measureAll measures the cells of a plan that the results lack. A cell that fails is reported at
-// the end; the others are measured all the same.
+// the end; the other cells are still measured.
 func measureAll(ctx context.Context, o *options, p *plan, r *results, about io.Writer) error {
 	b := &bench{plan: *p, about: about, seed: o.seed, programs: map[string]program{}}
 	var err error

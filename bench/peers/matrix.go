@@ -18,8 +18,8 @@ type peer struct {
 	// serve and play are the roles of a peer in Go. The others have a program that is made first.
 	serve func(serverArgs) error
 	play  func(clientArgs) error
-	// foreign makes a program, in a folder, and returns the commands in front of its arguments, and
-	// its version.
+	// foreign builds a program in a folder. It returns the commands that start its server and its
+	// client, without their arguments, and its version.
 	foreign func(dir string) (serve, play []string, version string, err error)
 	module  string // of a peer in Go, for its version
 }
@@ -129,7 +129,7 @@ var (
 )
 
 // pathClients is the number of clients that share an emulated path without a limited rate. A path
-// with one has a single client, whose link it is.
+// with a limited rate has a single client, because it emulates one player's link.
 const pathClients = 20
 
 // usual is the world, rate and number of clients of the parts that vary something else.
@@ -165,8 +165,8 @@ func (p *plan) cells() (all []cell) {
 	return all
 }
 
-// silentCell is the cell of part silent. On its path TCP has buffers as over the internet; those of
-// loopback hold megabytes for a client that reads nothing.
+// silentCell is the cell of part silent. Its path gives TCP the buffers of an internet connection.
+// Over loopback the kernel would hold megabytes for a client that reads no data.
 var silentCell = cell{part: silent, world: usualWorld, rate: usualRate, clients: pathClients, link: "rtt=20ms"}
 
 // windowOf returns the length of a cell's window.

@@ -33,8 +33,8 @@ func (m *NanoRoom) AfterInit() {
 // Join adds a client.
 func (m *NanoRoom) Join(s *session.Session, _ []byte) error { return m.group.Add(s) }
 
-// serveNano is nano's server. A timer is due in the first round of the scheduler after its time;
-// rounds of 1 ms are the finest.
+// serveNano is nano's server. nano's scheduler runs its timers in rounds, of which the shortest
+// take 1 ms: a timer may fire 1 ms late.
 func serveNano(a serverArgs) error {
 	m := &NanoRoom{group: nano.NewGroup("room"), ticker: ticker{args: a}}
 	all := new(component.Components)

@@ -74,16 +74,16 @@ func serveNetloop(a serverArgs, over client.Transport) error {
 // perSocket is the number of clients that share a UDP socket.
 const perSocket = 10
 
-// mostFrames is the largest number of clients that run a frame in each tick. More clients run one
+// maxFullRate is the largest number of clients that run a frame in each tick. More clients run one
 // in every third tick, in which they acknowledge: their core has no time for more. With a frame in
 // each tick 200 clients over WebTransport took 92 % of it.
-const mostFrames = 100
+const maxFullRate = 100
 
 // playNetloop is the clients' program of netloop.
 func playNetloop(a clientArgs, over client.Transport) error {
 	p := &netloopPlayers{args: a, over: over, clock: clock.NewSystem(), recorder: newRecorder()}
 	p.period = time.Second / time.Duration(a.rate)
-	if a.clients > mostFrames {
+	if a.clients > maxFullRate {
 		p.period *= 3
 	}
 	go p.frames()

@@ -69,8 +69,8 @@ func (r *results) lines(of func(*peer, func(cell, float64, func(outcome) float64
 	return all
 }
 
-// colors are those of Okabe and Ito, which people with any vision tell apart, by peer. The carriers
-// of a peer have one colour and different dashes.
+// colors has the color of each peer, from the palette of Okabe and Ito, which is made for people
+// with color blindness too. The carriers of a peer have one color and different dashes.
 var colors = map[string]color.Color{
 	"netloop": blue, "netloop-webtransport": blue, "netloop-websocket": blue,
 	"nano": color.RGBA{R: 0xe6, G: 0x9f, A: 0xff}, "pitaya": green, "pitaya-tls": green,

@@ -78,7 +78,7 @@ func analyse(all []record, clients int, from, to time.Duration) figures {
 }
 
 // sentAt returns the server's time of a tick. If no client has it, the time of an earlier tick is
-// returned, which makes the state older; 0 is unknown.
+// returned, so the state seems older than it is; 0 means that no time is known.
 func sentAt(sent map[uint32]int64, tick uint32) time.Duration {
 	const mostSkipped = 60
 	for back := range uint32(mostSkipped) {
