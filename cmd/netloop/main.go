@@ -78,8 +78,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	return errors.New(err.Error() + " (flags: " + strings.Join(all, ", ") + ")")
 }
 
-// version returns the version of netloop that this program is of, or "" if it has none: then the
-// game gets the newest release.
+// version returns the version of netloop that this program was built from, or "" if it has none:
+// then the game gets the newest release.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || !strings.HasPrefix(info.Main.Version, "v") || strings.Contains(info.Main.Version, "+") {

@@ -36,8 +36,8 @@ const folder, source fs.FileMode = 0o755, 0o644
 // presets returns the names of the presets, the plainest first.
 func presets() []string { return []string{"blank", "arena", "cards"} }
 
-// create makes the game. It writes to a temporary folder beside the game's, which becomes the
-// game's once all is done, so that an error leaves nothing behind.
+// create makes the game. It writes to a temporary folder beside the game's, and renames it when it
+// is complete, so that an error leaves no half-made game.
 func (g *game) create(ctx context.Context, stdout io.Writer) error {
 	if err := g.check(); err != nil {
 		return err
@@ -158,7 +158,7 @@ func (g *game) tidy(ctx context.Context, dir string) error {
 		return fmt.Errorf("%q is a name of Go's own packages: use --module example.com/%s", g.module, g.module)
 	}
 	if err != nil {
-		return fmt.Errorf("the modules of the game cannot be had: %w", err)
+		return fmt.Errorf("the modules of the game cannot be downloaded: %w", err)
 	}
 	return nil
 }
