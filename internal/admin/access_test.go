@@ -306,7 +306,7 @@ func TestTokensFollowTheirFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte("read"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if tokens.reload(); roleOf(tokens, writeToken) != writer || !strings.Contains(log.String(), "the old ones stay") || strings.Count(log.String(), "were replaced") != 1 {
+	if tokens.reload(); roleOf(tokens, writeToken) != writer || !strings.Contains(log.String(), "keeping the previous tokens") || strings.Count(log.String(), "were replaced") != 1 {
 		t.Errorf("a file that cannot be used changes something: %s", &log)
 	}
 	unread := &Tokens{path: tokenFile(t, "read "+readToken)}

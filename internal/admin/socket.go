@@ -19,10 +19,10 @@ const (
 	keyTime = 10 * time.Second
 )
 
-// Keys are the keys of WebSockets. Browsers need not send a page's password with a WebSocket, and
-// some do not. So an action, for which a token of role write is required, returns a key, and the
-// request of the WebSocket has it in its query. A key is used once. The zero value has no keys. Any
-// goroutine may use it.
+// Keys are the keys of WebSockets. Some browsers do not send the page's password when they open a
+// WebSocket. So the page first requests a key by an action, which requires a token of role write,
+// and then passes the key in the query of the WebSocket's URL. A key is valid once. The zero value
+// has no keys. Any goroutine may use it.
 type Keys struct {
 	mu    sync.Mutex
 	until map[string]time.Time // under mu

@@ -83,7 +83,7 @@ func (t *Tokens) reload() {
 		return // OpenTokens returns the error of the first load.
 	}
 	if err := t.load(); err != nil {
-		t.log.Error("the file of admin tokens cannot be used, and the old ones stay", "error", err.Error())
+		t.log.Error("the file of admin tokens cannot be used, keeping the previous tokens", "error", err.Error())
 		return
 	}
 	t.log.Info("the admin tokens were replaced", "tokens", len(*t.known.Load()))
