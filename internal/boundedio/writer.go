@@ -11,7 +11,7 @@ import (
 // The errors with which a Writer refuses a piece.
 var (
 	ErrFull   = errors.New("the output does not keep up")
-	ErrClosed = errors.New("written to after its end")
+	ErrClosed = errors.New("write after close")
 )
 
 // Config sets the output, the most bytes that may wait, and the behaviour when they exceed it.
