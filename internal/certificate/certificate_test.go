@@ -198,7 +198,7 @@ func TestInvalidFilesDoNotReplaceACertificate(t *testing.T) {
 			if f.retry != nil != (name == "not valid yet") {
 				t.Errorf("it is tried again: %v", f.retry != nil)
 			}
-			if text := f.log.String(); !strings.Contains(text, "the old one is still used") || !strings.Contains(text, c.says) {
+			if text := f.log.String(); !strings.Contains(text, "keeping the previous one") || !strings.Contains(text, c.says) {
 				t.Errorf("%q is not in the log: %s", c.says, text)
 			}
 		})

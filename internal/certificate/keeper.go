@@ -74,8 +74,8 @@ func Files(certFile, keyFile string, log *slog.Logger) (*Keeper, error) {
 	return k, nil
 }
 
-// reload replaces the certificate by the certificate in the files, unless the new one is not valid
-// now and the old one is. If the new one is not valid yet, the files are loaded again when it
+// reload replaces the certificate by the certificate in the files, unless the old one is valid now
+// and the new one is not. If the new one is not valid yet, the files are loaded again when it
 // becomes valid.
 func (k *Keeper) reload(load func() (tls.Certificate, error)) { k.replace(load, true) }
 
@@ -104,8 +104,8 @@ func (k *Keeper) replace(load func() (tls.Certificate, error), says bool) {
 	k.log.Info("the certificate was replaced", "cert_hash", k.hexHash(), "valid_until", k.Until().UTC().Format(time.DateTime))
 }
 
-// tryAt loads the files again at a time, and every renewCheck until then, because timers stop while
-// a machine sleeps.
+// tryAt loads the files again at the time at. Until then it also tries every renewCheck, because a
+// timer is late after the machine has slept.
 func (k *Keeper) tryAt(at time.Time, load func() (tls.Certificate, error)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -129,7 +129,7 @@ func (k *Keeper) stopRetryLocked() {
 // refuse logs and counts a new certificate that cannot be used.
 func (k *Keeper) refuse(err error) {
 	k.failed.Add(1)
-	k.log.Error("the new certificate cannot be used, and the old one is still used", "error", err.Error(), "old_valid_until", k.Until().UTC().Format(time.DateTime))
+	k.log.Error("the new certificate cannot be used, keeping the previous one", "error", err.Error(), "old_valid_until", k.Until().UTC().Format(time.DateTime))
 }
 
 func (k *Keeper) keep(pair tls.Certificate) { k.held.Store(newHeld(pair)) }
@@ -160,11 +160,11 @@ func (h *held) outdated(now time.Time) error {
 	return nil
 }
 
-// replaces returns an error if the certificate must not replace old, because it is not valid now
-// and old is.
+// replaces returns an error if old is valid now and this certificate is not: then it must not
+// replace old.
 func (h *held) replaces(old *held, now time.Time) error {
 	if err := h.outdated(now); err != nil && old.outdated(now) == nil {
-		return fmt.Errorf("the new one is worse than the old: %w", err)
+		return fmt.Errorf("the previous one is still valid, the new one is not: %w", err)
 	}
 	return nil
 }
