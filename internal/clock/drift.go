@@ -16,8 +16,8 @@ const (
 	// between the mean delay and the least one. The exact share is between a tenth and a fourth,
 	// depending on the distribution of delays.
 	leastShare = 1. / 5
-	// leastNoise is the error of a timestamp that a waking goroutine takes.
-	leastNoise = 20 * time.Microsecond
+	// minNoise is the error of a timestamp that a waking goroutine takes.
+	minNoise = 20 * time.Microsecond
 )
 
 // drift estimates the relative speed of the server's clock: by a line through the offsets of blocks
@@ -60,7 +60,7 @@ func pointOf(block *[driftBlock]exchange) driftPoint {
 	return driftPoint{
 		at:     first.at + sum.at/driftBlock,
 		offset: (least.there - least.back) / 2,
-		noise:  leastNoise + time.Duration(float64(mean)/2*leastShare),
+		noise:  minNoise + time.Duration(float64(mean)/2*leastShare),
 	}
 }
 

@@ -19,8 +19,8 @@ const (
 	SyncJump = 100 * time.Millisecond
 	// slewShare limits the correction of the estimate to 1/slewShare of the time that has passed.
 	slewShare = 100
-	// A negative round trip over the window is tolerated up to the size impossible: the error of
-	// maxDrift over 20 s.
+	// impossible bounds a negative round trip. A smaller one is tolerated, because a drift of
+	// maxDrift over the 20 s of the window may cause it.
 	impossible = 10 * time.Millisecond
 	// maxSyncRTT bounds the round trip of a sample. Above it the connection is already lost, or the
 	// peer's timestamps are wrong.
