@@ -30,9 +30,9 @@ func (t *Trend) straight(shift uint64) aim {
 	return aim{shift: shift, size: sizeOf(shift), bend: noBend, floor: t.floor, moving: true}
 }
 
-// swung returns the aim of a leaf that alternates between two values. from is the shift from the
-// baseline to the last known value of the value that is due, and drift is the expected change since
-// then.
+// swung returns the aim of a leaf that alternates between two values. Of the two, one value is due
+// next: from is the shift from the baseline to its last known state, and drift its expected change
+// since then.
 func swung(from, drift uint64) aim {
 	n := sizeOf(drift)
 	return aim{shift: from + drift, size: n, bend: n, moving: true}
@@ -66,8 +66,8 @@ func (t *Trend) aimAt(base, older, oldest int64, bent bool) aim {
 	return a
 }
 
-// draw extrapolates d, the change from Older to the baseline in Took ticks, to the Ahead ticks
-// since.
+// draw scales d, the change from Older to the baseline in Took ticks, to the Ahead ticks after the
+// baseline.
 func (t *Trend) draw(d int64) int64 {
 	if t.Took == 1 {
 		return d * int64(t.Ahead)

@@ -146,8 +146,8 @@ func (l *leaf) betweenSteps(v unsafe.Pointer, a, b uint64, t float64) {
 	}
 }
 
-// inRange converts a number of steps to a value, clamped to the range of the leaf: extrapolation,
-// and the way round a circle, may exceed it.
+// inRange converts a number of steps to a value, clamped to the range of the leaf. An extrapolated
+// value may exceed the range, and so may an angle that is interpolated the short way round.
 func (l *leaf) inRange(steps float64) float64 {
 	if steps < l.least || steps > l.most {
 		steps = min(max(steps, l.least), l.most)

@@ -87,8 +87,9 @@ func bind(t *Type, own *node, path string) (*node, error) {
 	return n, nil
 }
 
-// fits reports whether the type has the same kind, step, range and, unless it is a limit, Max as n,
-// the field of this side. It does not compare elements and fields.
+// fits reports whether the type has the same kind, step and range as n, the field of this side,
+// and the same Max if that is a fixed length. If Max is a limit, the two may differ. It does not
+// compare elements and fields.
 func (t *Type) fits(n *node) bool {
 	if t.Kind != n.kind.onWire() || t.Num != n.num || t.Den != n.den || t.Low != n.low || t.High != n.high || t.Proto != n.proto {
 		return false

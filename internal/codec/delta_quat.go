@@ -12,7 +12,7 @@ import (
 //	      | 1 largest:2 word:3n+2        the baseline's largest component, then the whole word
 //	      | word:3n+2                    without a flag, if the baseline is 0
 //
-// Distances are those of the steps from their extrapolated values.
+// A distance is the difference between a step and its extrapolated value.
 
 // aims converts the baseline to a form without component at. It returns the steps of the other
 // three components (from), and their expected changes (aims).

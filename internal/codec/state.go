@@ -200,9 +200,8 @@ func (p *Plan) MaxSize() (size int, largest string) {
 	return p.sum(0, 1<<30, (*leaf).maxSize)
 }
 
-// sum adds the size of each leaf, which the function of returns, to size. It also returns the name
-// of the largest leaf. It stops at a bound far above every limit, so that nested limits do not
-// overflow.
+// sum adds of(leaf) of each leaf to size. It also returns the name of the largest leaf. It stops
+// at a bound far above every limit, so that nested limits do not overflow.
 func (p *Plan) sum(size, bound int, of func(*leaf) int) (_ int, largest string) {
 	most := -1
 	for i := range p.leaves {

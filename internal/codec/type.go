@@ -162,13 +162,13 @@ func (t *Type) check(depth int) error {
 		return fmt.Errorf("there is no kind %d of types", k)
 	}
 	if t.Max < least || t.Max > most {
-		return fmt.Errorf("a limit of %d for a %v", t.Max, t.Kind)
+		return fmt.Errorf("a limit of %d does not fit a %v", t.Max, t.Kind)
 	}
 	if quant := t.Kind.Steps(); quant != (t.Num != 0) || quant != (t.Den != 0) || t.Num > maxNum || t.Den > maxDen || quant && !lowestTerms(t.Num, t.Den) {
-		return fmt.Errorf("a step of %d/%d for a %v", t.Num, t.Den, t.Kind)
+		return fmt.Errorf("a step of %d/%d does not fit a %v", t.Num, t.Den, t.Kind)
 	}
 	if limit := t.Kind.maxSteps(); t.Kind.ranged() != (t.Low < t.High) || !t.Kind.ranged() && (t.Low != 0 || t.High != 0) || t.Low < -limit || t.High > limit {
-		return fmt.Errorf("a range of %d to %d steps for a %v", t.Low, t.High, t.Kind)
+		return fmt.Errorf("a range of %d to %d steps does not fit a %v", t.Low, t.High, t.Kind)
 	}
 	if t.Kind == Proto != (t.Proto != "") || len(t.Proto) > maxProto {
 		return fmt.Errorf("a %v of protobuf type %.*q", t.Kind, maxProto, t.Proto)
