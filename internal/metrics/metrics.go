@@ -72,8 +72,7 @@ type Metrics struct {
 }
 
 // runtimeMetrics selects the series of the Go runtime about the wait for a processor, the time of
-// the garbage collector, and memory. All of the runtime's series on memory, scheduler and garbage
-// collector would be 120.
+// the garbage collector, and memory. Without the selection there would be 120 series.
 var runtimeMetrics = regexp.MustCompile(`^(/sched/latencies:seconds|/cpu/classes/gc/total:cpu-seconds|/gc/heap/goal:bytes|/memory/classes/(heap/objects|heap/stacks|total):bytes)$`)
 
 type systemStage struct {
@@ -157,4 +156,6 @@ func (m *Metrics) Handler(log *slog.Logger) http.Handler {
 
 type errorLog struct{ log *slog.Logger }
 
-func (e errorLog) Println(v ...any) { e.log.Error("metrics: scrape", "err", fmt.Sprint(v...)) }
+func (e errorLog) Println(v ...any) {
+	e.log.Error("the metrics could not be collected or sent", "err", fmt.Sprint(v...))
+}
