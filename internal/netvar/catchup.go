@@ -13,12 +13,12 @@ import "slices"
 // is so low that any number of clients in it hardly affects other clients.
 
 // firstTurn is the expected number of records of a client's first turn. A later turn is expected to
-// take as many records as the previous turn, and at least leastTurn. rankShare is the number of
+// take as many records as the previous turn, and at least minTurn. rankShare is the number of
 // ranked objects that count as one record, because ranking an object takes less time than encoding
 // a record.
 const (
 	firstTurn = 2048
-	leastTurn = 64
+	minTurn   = 64
 	slowTurn  = 512 // the most records of a turn in the slow queue
 	rankShare = 4
 )
@@ -135,5 +135,5 @@ func (p *Peer) giveUpTurn() {
 func (p *Peer) tookTurn(records uint64) {
 	l, t := &p.w.catchUp[p.turns.queue], &p.turns
 	l.served += records
-	t.granted, t.took = false, max(records, leastTurn)
+	t.granted, t.took = false, max(records, minTurn)
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/netloop/netloop/internal/wire"
 )
 
-// A recording has digests of a tick's changes besides that of the state, so that a replay can name
-// the first value that differs:
+// Besides the digest of the state, a recording has digests of a tick's changes, so that a replay
+// can name the first value that differs:
 //
 //	digests = sum:4 weighted:4 (class:uvarint mask byte*)*
 //
-// For each changed field of the mask there is a byte: the sum of hashes of the changed values. It
-// names the field. The other two are sums over all objects: of their hashes, and of the hashes
-// times 1 + slot. If one object differs, by d, the second sum differs by (1 + slot)·d, which names
-// the object. About 30 bytes a tick of a game with four classes.
+// For each changed field of the mask there is a byte: the sum of hashes of the changed values. If
+// it differs, the field differs. The other two are sums over all objects: of their hashes, and of
+// the hashes times 1 + slot. If one object differs, by d, the second sum differs by (1 + slot)·d,
+// from which the slot of the object follows. About 30 bytes a tick of a game with four classes.
 
 // sumsSize is the size of the two sums over all objects.
 const sumsSize = 8
@@ -91,7 +91,7 @@ func appendFieldDigests(dst []byte, class int, digests []byte) []byte {
 const maxNamed = 8
 
 // NameDifference names the object and the fields with values that differ from those of another
-// world, by its digests of the same tick. It returns "" if they do not tell.
+// world, by its digests of the same tick. It returns "" if the digests do not identify them.
 func (w *World) NameDifference(digests []byte) string {
 	r := wire.NewReader(digests)
 	sums := r.Bytes(sumsSize)

@@ -19,7 +19,7 @@ func (c *cutter) addFullRun(k int, mask uint64, width int) {
 	r := c.p.w.unsharedRun()
 	r.begin(k, mask)
 	c.encodeFullRun(r, mask, width)
-	if width == 1 || r.size > 0 && int(r.size) <= mostBits(c.room, width) {
+	if width == 1 || r.size > 0 && int(r.size) <= maxRunBits(c.room, width) {
 		c.list = append(c.list, candidate{run: r, slot: uint32(r.first), rank: rankPending, packet: unplaced, full: true})
 		c.runBits += int(r.size)
 		return
@@ -40,7 +40,7 @@ func (c *cutter) addFullRun(k int, mask uint64, width int) {
 func (c *cutter) encodeFullRun(r *run, mask uint64, width int) {
 	w, most := c.p.w, math.MaxInt
 	if width > 1 {
-		most = mostBits(8*packet.MaxSize, width)
+		most = maxRunBits(8*packet.MaxSize, width)
 	}
 	b, x := &w.runBits, packet.Context{Tick: c.header.Tick, Prev: -1}
 	b.Reset(b.Bytes()[:0])

@@ -27,9 +27,9 @@ const (
 	// individually.
 	farBehind = 1024
 	// planTicks is the number of ticks after which a plan is rebuilt. If an object in the plan
-	// becomes overdue, it is rebuilt earlier, but not before leastPlanTicks.
-	planTicks      = 32
-	leastPlanTicks = 4
+	// becomes overdue, it is rebuilt earlier, but not before minPlanTicks.
+	planTicks    = 32
+	minPlanTicks = 4
 )
 
 // plan is the order in which the never-sent slots of a client are sent.
@@ -100,7 +100,7 @@ func (c *cutter) planOne(slot, start int) {
 	pl.reached = min(pl.reached, e.reached(tick))
 	every, age := p.w.kinds[p.w.objects.Slots[slot].WireClass().Index()].every, e.age(tick)
 	if own.rank == rankPending && every > 0 {
-		pl.until = min(pl.until, tick+max(every-min(age, every), leastPlanTicks))
+		pl.until = min(pl.until, tick+max(every-min(age, every), minPlanTicks))
 	}
 	level, bit := levelOf(own.amount), uint64(1)<<(slot&63)
 	for i := start; i < len(pl.list); i++ {

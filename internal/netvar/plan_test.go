@@ -185,7 +185,7 @@ func TestAPlanSendsOverdueObjectsSoon(t *testing.T) {
 		t.Fatalf("everything has come in %d ticks", ticks)
 	}
 	for _, o := range ships {
-		if after := n.came[0][o.ID()] - joined; after < every || after > every+leastPlanTicks+1 {
+		if after := n.came[0][o.ID()] - joined; after < every || after > every+minPlanTicks+1 {
 			t.Errorf("something that is overdue after %d ticks comes after %d", every, after)
 		}
 	}

@@ -62,9 +62,10 @@ type blockRuns struct {
 	runs      [maxRuns]run
 }
 
-// mostBits returns the size limit of a run in packets of room bits. For runs of fewer than 64 slots
-// the limit is half as large, because with smaller runs less of a packet remains empty.
-func mostBits(room, width int) int {
+// maxRunBits returns the size limit of a run, in bits, in packets of room bits. For runs of fewer
+// than 64 slots the limit is half as large, because with smaller runs less of a packet remains
+// empty.
+func maxRunBits(room, width int) int {
 	if width < 64 {
 		return (room - 8*packet.MaxHeader) / maxShare / 2
 	}
@@ -97,7 +98,7 @@ func neighbours(mask uint64, width int) uint64 {
 func (c *cutter) addRunOrHalves(k int, due uint64, width int) {
 	r := c.findRun(k, due, width)
 	switch half := width / 2; {
-	case r.size > 0 && int(r.size) <= mostBits(c.room, width):
+	case r.size > 0 && int(r.size) <= maxRunBits(c.room, width):
 		c.addRun(r)
 	case half == 1: // a run of one record has no advantage
 		c.addDerived(k, due)
@@ -145,7 +146,7 @@ func (c *cutter) findRun(k int, mask uint64, width int) *run {
 		r, s.keys[place], s.lastViews[place] = &s.runs[place], key, [interest.MaxViews]interest.Masked{}
 	}
 	r.begin(k, mask)
-	most := mostBits(8*packet.MaxSize, width)
+	most := maxRunBits(8*packet.MaxSize, width)
 	if donor < 0 {
 		c.encodeRun(r, mask, most, others)
 		return r

@@ -153,7 +153,7 @@ func (a *asker) ask(client int, mask uint64) *run {
 	got := c.findRun(0, mask, 64)
 	var want run
 	want.begin(0, mask)
-	c.encodeRun(&want, mask, mostBits(8*packet.MaxSize, 64), false)
+	c.encodeRun(&want, mask, maxRunBits(8*packet.MaxSize, 64), false)
 	if got.size == 0 || got.size != want.size || !bytes.Equal(bitsOf(got), bitsOf(&want)) || got.classes != want.classes {
 		a.t.Errorf("client %d gets a run of %d bits, want %d", client, got.size, want.size)
 	}
@@ -278,7 +278,7 @@ func TestATooLargeRunIsNoDonor(t *testing.T) {
 // narrower ones.
 func TestTheLargestRunsFillAPacket(t *testing.T) {
 	for _, room := range []int{1000, 8 * 1100, 8 * 9000} {
-		wide, narrow := mostBits(room, 64), mostBits(room, 63)
+		wide, narrow := maxRunBits(room, 64), maxRunBits(room, 63)
 		if left := room - 8*packet.MaxHeader - maxShare*wide; left < 0 || left >= maxShare {
 			t.Errorf("%d bits: %d runs of %d leave %d", room, maxShare, wide, left)
 		}
