@@ -40,7 +40,7 @@ func (e *Error) add(err error) error {
 	name := nameOf(err)
 	e.Tree = append(e.Tree, name)
 	if !exact[name.Type] {
-		return fmt.Errorf("error of type %s may have data besides its text", name.Type)
+		return fmt.Errorf("an error of type %s cannot be recorded: it may have data besides its text", name.Type)
 	}
 	var under []error
 	switch u := err.(type) { //nolint:errorlint // The code walks the tree of errors itself.

@@ -24,8 +24,8 @@ func (h *Head) Append(dst []byte) ([]byte, error) {
 	return append(dst, b...), nil
 }
 
-// ReadHead decodes the head of a recording. It rejects a head whose Layout is not that of this
-// program: the recorded ticks have other fields, and would be decoded wrongly.
+// ReadHead decodes the head of a recording. It rejects a head with another Layout than this
+// program's: the recorded ticks have other fields, and would be decoded wrongly.
 func ReadHead(b []byte) (Head, error) {
 	var h Head
 	if err := json.Unmarshal(b, &h); err != nil {
