@@ -43,8 +43,8 @@ func (q *Questions) Ask(ctx context.Context, look func(tick uint64) any) (any, e
 }
 
 // AskParts is Ask for a question that takes long: if look returns done = false, it is called again
-// after the next tick. It should do so soon after left, which tells whether time remains in this
-// tick, returns false.
+// after the next tick. left reports whether this tick has time left; once it returns false, look
+// should return.
 func (q *Questions) AskParts(ctx context.Context, look func(uint64, func() bool) (any, bool)) (any, error) {
 	answer := make(chan any, 1) // Size 1: a caller that no longer waits does not block the tick.
 	q.mu.Lock()

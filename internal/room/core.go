@@ -54,7 +54,7 @@ func (c *core) open(s source) {
 	c.world = netvar.NewWorld(c.schema.Classes())
 	c.world.SetRate(c.spec.Rate.Num, c.spec.Rate.Den)
 	c.world.OnClamp(func(class, field string) {
-		c.log.Warn("a value does not fit its field and is cut or clamped; this is said once", "class", class, "field", field)
+		c.log.Warn("a value does not fit its field and is cut or clamped; logged once for each field", "class", class, "field", field)
 	})
 }
 

@@ -206,7 +206,7 @@ var errSenderLeft = &rpcqueue.Rejection{Why: rpcqueue.ClientGone, Err: transport
 // failed logs a handler's error. A refusal is an ordinary answer of the game.
 func (q *Messages) failed(it *rpcqueue.Item, err error) {
 	if _, refused := transport.Declined(err); refused {
-		q.log.Debug("a handler refused", "method", it.Method.Name, "from", it.From, "error", err)
+		q.log.Debug("a handler refused a message", "method", it.Method.Name, "from", it.From, "error", err)
 		return
 	}
 	q.guard.Failed(handlerOf(it.Method), err, "from", it.From)
@@ -283,7 +283,7 @@ func (q *Messages) HandleRoom(m *schema.Method, fn RoomHandler) error {
 }
 
 // errForRooms rejects a client's message of a method that is for rooms only.
-var errForRooms = &rpcqueue.Rejection{Why: rpcqueue.Forbidden, Err: transport.Refuse(transport.CodeRefused, "it is for messages of rooms alone")}
+var errForRooms = &rpcqueue.Rejection{Why: rpcqueue.Forbidden, Err: transport.Refuse(transport.CodeRefused, "only rooms may send it")}
 
 // limited logs that a client exceeds its limits and, if it has reached the rung Kick, kicks all
 // clients of its player. The queue calls it once per rung and episode. The log has one line per

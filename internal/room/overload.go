@@ -51,9 +51,9 @@ func (l *Load) begin(in *loop.Input) {
 	l.level.Store(uint32(now))
 	l.shed()
 	if now > was {
-		l.log.Warn("overloaded: the server gives up more", "level", now.String(), "was", was.String(), "tick", in.Tick, "clients", len(l.clients.list))
+		l.log.Warn("overloaded: the room reduces its work further", "level", now.String(), "was", was.String(), "tick", in.Tick, "clients", len(l.clients.list))
 	} else {
-		l.log.Info("less overloaded: the server gives up less", "level", now.String(), "was", was.String(), "tick", in.Tick, "clients", len(l.clients.list))
+		l.log.Info("less overloaded: the room reduces its work less", "level", now.String(), "was", was.String(), "tick", in.Tick, "clients", len(l.clients.list))
 	}
 	for _, c := range l.clients.list {
 		c.window.SetPeriod(l.sendPeriod())

@@ -28,12 +28,12 @@ type Payload struct {
 	Tick   uint64 `json:"tick"`
 	Client uint64 `json:"client"` // that has sent it; 0: the server
 	Stage  string `json:"stage"`  // that the sender has named; empty: the method's default
-	// Outcome is that of netloop_rpcs_total; a message that waits for its stage is accepted or
-	// late. A message of the server is sent.
+	// Outcome has the values of the label outcome of netloop_rpcs_total; a message that waits for
+	// its stage is accepted or late. A message of the server is sent.
 	Outcome string `json:"outcome"`
-	// Value is the message as JSON, or null if it was refused before it was decoded. If the JSON is
-	// longer than maxPayload, Value is a string with its begin, and Cut is the number of the other
-	// bytes.
+	// Value is the message as JSON, or null if it was refused before it was decoded. If the JSON
+	// is longer than maxPayload, Value is a string with its beginning, and Cut is the number of
+	// the other bytes.
 	Value json.RawMessage `json:"value"`
 	Cut   int             `json:"cut"`
 

@@ -71,8 +71,8 @@ func (s *Sleep) markArrival(k transport.ArrivalKind) {
 	}
 }
 
-// Await makes the tick at the time at of a clock run even if the room sleeps and no timer is due in
-// the tick. It is for systems that check the time themselves.
+// Await makes a tick run when a clock has reached the time at, even if the room sleeps and no
+// timer is due then. It is for systems that check the time themselves.
 func (s *Sleep) Await(clock loop.TimerClock, at time.Duration) {
 	if s.alarm != nil {
 		s.awaits[clock].add(at)

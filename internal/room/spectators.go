@@ -117,7 +117,7 @@ func (c *Client) maySend(m *schema.Method) error {
 }
 
 // errWatches rejects a spectator's message of a method for players.
-var errWatches = &rpcqueue.Rejection{Why: rpcqueue.Forbidden, Err: transport.Refuse(transport.CodeRefused, "you only watch")}
+var errWatches = &rpcqueue.Rejection{Why: rpcqueue.Forbidden, Err: transport.Refuse(transport.CodeRefused, "spectators may not send it")}
 
 // plays reports whether the client's inputs count.
 func (c *Client) plays() bool { return !c.join.Spectator }

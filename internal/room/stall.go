@@ -71,7 +71,7 @@ func (s *stall) report() {
 	if s.dropped == 0 {
 		return
 	}
-	s.log.Warn("ticks were dropped: the machine or a tick stood still, or the server does not keep up",
+	s.log.Warn("ticks were dropped: the machine paused, a tick took too long, or the server is too slow",
 		"ticks", s.dropped, "before_tick", s.begun.Tick, "longest", s.longest, "clients_lost", s.lost, "lost", s.names)
 	*s = stall{core: s.core}
 }

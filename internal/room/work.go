@@ -73,7 +73,7 @@ func (a *Async) take() []result {
 // usually, a connection to another system.
 const maxAsync = 1024
 
-var errGoexit = errors.New("netloop: work given to Go ended its goroutine")
+var errGoexit = errors.New("netloop: work given to Go ended its goroutine (runtime.Goexit)")
 
 // Go runs a piece of work on another goroutine. It reports false if maxAsync pieces are running.
 func (a *Async) Go(w Work) bool {
