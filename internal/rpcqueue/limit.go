@@ -297,8 +297,8 @@ func (l *limiter) strike(s *sender, scope Scope) (ok bool, climbed Rung) {
 // shorter, a sender close to a limit would be reported repeatedly.
 const calmFor = 10 * time.Second
 
-// climb records that the sender exceeds a limit. It returns the argument to if the sender reaches
-// this rung for the first time in an episode, and otherwise Calm.
+// climb records that the sender exceeds a limit. It returns the rung, to, if the sender reaches it
+// for the first time in an episode, and otherwise Calm.
 func (l *limiter) climb(s *sender, to Rung) Rung {
 	if l.now-s.exceededAt >= calmFor {
 		s.rung = Calm

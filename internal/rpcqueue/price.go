@@ -148,10 +148,10 @@ const (
 	// have fewer. The most expensive message of a sample is left out, because the operating system
 	// may have taken its time.
 	enough = 4
-	// climbAtMost is the largest factor by which a sample raises the estimate. So a short stop of
+	// maxClimb is the largest factor by which a sample raises the estimate. So a short stop of
 	// the machine has no lasting effect, and a cost that grew a hundredfold is reached after four
 	// ticks.
-	climbAtMost = 4
+	maxClimb = 4
 	// decay divides the difference by which a cheaper sample lowers the estimate: so a method with
 	// messages of varying cost has the price of the expensive messages.
 	decay = 16
@@ -165,9 +165,9 @@ func (e *estimate) judge() bool {
 	}
 	switch {
 	case e.mean == 0:
-		e.mean = min(cost, climbAtMost*InitialPrice)
+		e.mean = min(cost, maxClimb*InitialPrice)
 	case cost > e.mean:
-		e.mean = min(cost, climbAtMost*e.mean)
+		e.mean = min(cost, maxClimb*e.mean)
 	default:
 		e.mean -= (e.mean - cost) / decay
 	}
