@@ -115,8 +115,8 @@ func Pack(v any) (Parcel, error) {
 }
 
 // OpenAs decodes a parcel of a type: a struct, or a pointer to a protobuf message. The result is a
-// pointer to the struct, or the message. It reports false for a parcel of another type; the error
-// is that of a type that cannot be packed, or of a damaged recording.
+// pointer to the struct, or the message. It reports false for a parcel of another type. It returns
+// an error for a type that cannot be packed, and for a damaged recording.
 func (p Parcel) OpenAs(t reflect.Type) (v any, ok bool, err error) {
 	typ := parcelTypeOf(t)
 	if typ.err != nil {
