@@ -95,7 +95,7 @@ type Refusal struct {
 }
 
 // Error implements error.
-func (r *Refusal) Error() string { return said("refused", r.Code, r.Text) }
+func (r *Refusal) Error() string { return describe("refused", r.Code, r.Text) }
 
 // Refuse returns an error with a text for the peer.
 func Refuse(c Code, format string, a ...any) error {
@@ -112,12 +112,12 @@ type Closed struct {
 // Error implements error.
 func (c *Closed) Error() string {
 	if c.Remote {
-		return said("closed by the peer", c.Code, c.Text)
+		return describe("closed by the peer", c.Code, c.Text)
 	}
-	return said("closed", c.Code, c.Text)
+	return describe("closed", c.Code, c.Text)
 }
 
-func said(what string, c Code, text string) string {
+func describe(what string, c Code, text string) string {
 	if text == "" || text == c.String() {
 		return "transport: " + what + ": " + c.String()
 	}

@@ -62,8 +62,8 @@ const (
 	numMerged
 )
 
-// maxMergedAcks bounds the acknowledged ranges of one session between two swaps: twice those of a
-// datagram.
+// maxMergedAcks bounds the acknowledged ranges of one session between two swaps: twice as many as
+// a datagram has.
 const maxMergedAcks = 2 * MaxAckRanges
 
 // NewInbox returns an inbox that holds at most maxPerSession arrivals of each session between two

@@ -38,10 +38,10 @@ const (
 	// rateStep, in bytes per round trip, is added in each round trip. A TCP flow adds a packet, and
 	// halves. With 600 bytes, eight clients share a link unevenly.
 	rateStep = 300
-	// leastRate, in bytes per second, and leastSnapshot, in bytes, are lower bounds: ten small
+	// minRate, in bytes per second, and minSnapshot, in bytes, are lower bounds: ten small
 	// snapshots a second. Smaller snapshots would consist only of headers.
-	leastRate     = 10 * leastSnapshot
-	leastSnapshot = 250
+	minRate     = 10 * minSnapshot
+	minSnapshot = 250
 	// packetHead is the size of the headers of a packet below the session.
 	packetHead = 60
 
@@ -79,7 +79,7 @@ type rate struct {
 func (r *rate) fill(now, period time.Duration) {
 	gain := int(int64(r.limit) * int64(min(now-r.filled, time.Minute)) / int64(time.Second))
 	most := int(int64(r.limit) * int64(2*period) / int64(time.Second))
-	r.tokens = min(r.tokens+gain, max(most, leastSnapshot))
+	r.tokens = min(r.tokens+gain, max(most, minSnapshot))
 	r.filled = now
 }
 
@@ -142,7 +142,7 @@ func (r *rate) endRound(now, srtt, base time.Duration) {
 	switch {
 	case r.limit == 0 && (r.full < fullRounds && r.loss.high < fullRounds || r.small()):
 	case r.limit == 0:
-		r.limit, r.tokens, r.filled = max(delivered/2, leastRate), 0, now
+		r.limit, r.tokens, r.filled = max(delivered/2, minRate), 0, now
 		fallthrough
 	default:
 		r.adjust(span, srtt, queue, excess)
@@ -155,7 +155,7 @@ func (r *rate) endRound(now, srtt, base time.Duration) {
 
 // small reports whether the snapshots cannot be smaller: a limit would only omit some of them, as
 // the window does.
-func (r *rate) small() bool { return r.sent <= r.snapshots*(leastSnapshot+packetHead) }
+func (r *rate) small() bool { return r.sent <= r.snapshots*(minSnapshot+packetHead) }
 
 // adjust adjusts the rate after a round.
 func (r *rate) adjust(span, srtt, queue time.Duration, excess int) {
@@ -164,7 +164,7 @@ func (r *rate) adjust(span, srtt, queue time.Duration, excess int) {
 	more := int64(rateStep) * int64(time.Second) / int64(srtt) * int64(span) / int64(srtt)
 	less := limit * int64(min(queue, rateSpan/2)) / int64(rateSpan)
 	less += limit * int64(excess) / 2000
-	r.limit = int(max(limit-less+min(more, limit/4), leastRate))
+	r.limit = int(max(limit-less+min(more, limit/4), minRate))
 }
 
 // loss measures the share of lost packets, in thousandths.

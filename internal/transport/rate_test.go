@@ -198,8 +198,8 @@ func TestRateHasALeastValueAndEnds(t *testing.T) {
 	for range 50 {
 		r.round(&now, time.Second, 1, 0)
 	}
-	if r.limit < leastRate || r.limit > leastRate*4/3 {
-		t.Errorf("%d B/s with a queue of a second, want about %d", r.limit, leastRate)
+	if r.limit < minRate || r.limit > minRate*4/3 {
+		t.Errorf("%d B/s with a queue of a second, want about %d", r.limit, minRate)
 	}
 	rounds := 0
 	for ; r.limit > 0 && rounds < 100; rounds++ {
@@ -218,14 +218,14 @@ func TestTokensOfARate(t *testing.T) {
 		t.Errorf("%d B after a pause", b)
 	}
 	r.spend(now, period, 5000)
-	for r.budget(now, period) < leastSnapshot {
+	for r.budget(now, period) < minSnapshot {
 		now += period
 	}
 	if d := now - time.Minute; d < 50*ms || d > 80*ms {
 		t.Errorf("the next snapshot after %v", d)
 	}
-	r.limit = leastRate
-	if b := r.budget(now+time.Hour, period); b != leastSnapshot {
+	r.limit = minRate
+	if b := r.budget(now+time.Hour, period); b != minSnapshot {
 		t.Errorf("%d B at the least rate", b)
 	}
 }

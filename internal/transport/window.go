@@ -40,8 +40,8 @@ const (
 	windowHoldMax = 8 * time.Second
 
 	// A closed window probes after twice the smoothed round trip, within these bounds.
-	probeLeast = 100 * time.Millisecond
-	probeMost  = 500 * time.Millisecond
+	minProbe = 100 * time.Millisecond
+	maxProbe = 500 * time.Millisecond
 
 	// breakAfter is the time without an acknowledgement after which only probes are sent: the
 	// circuit breaker of RFC 8083 and RFC 8085 (section 3.1.10). Then only a window for a round
@@ -110,8 +110,8 @@ type flight struct {
 	sampled     bool
 }
 
-// done reports whether f is no longer in flight: all its packets are acknowledged, or one of a
-// later snapshot or probe is. top is one above the highest packet acknowledged.
+// done reports whether f is no longer in flight: all its packets are acknowledged, or a packet of
+// a later snapshot or probe is acknowledged. top is one above the highest packet acknowledged.
 func (f *flight) done(top uint64) bool {
 	return f.last+1 < top || f.acked == ^uint64(0)>>(63-(f.last-f.first))
 }
@@ -147,7 +147,7 @@ func (w *Window) SetPeriod(sendPeriod time.Duration) {
 // Sent does.
 func (w *Window) Open(now time.Duration) (send, probe bool) {
 	open := w.count < w.size && !w.unacknowledged(now) || w.admit || w.aloneLost(now)
-	if open && w.Budget(now) >= leastSnapshot {
+	if open && w.Budget(now) >= minSnapshot {
 		return true, false
 	}
 	// The interval begins at the last acknowledgement, snapshot or probe.
@@ -163,16 +163,16 @@ func (w *Window) unacknowledged(now time.Duration) bool {
 // aloneLost reports whether the snapshot that was sent alone to measure R seems to be lost. Without
 // another snapshot the client would get none for a second.
 func (w *Window) aloneLost(now time.Duration) bool {
-	return w.measuring && now-max(w.lastAck, w.lastSent) >= min(w.srtt+w.srtt/2, probeMost/2)
+	return w.measuring && now-max(w.lastAck, w.lastSent) >= min(w.srtt+w.srtt/2, maxProbe/2)
 }
 
-// probeInterval is 2·srtt within its bounds, and probeMost without a sample, because the link may
+// probeInterval is 2·srtt within its bounds, and maxProbe without a sample, because the link may
 // be a slow one.
 func (w *Window) probeInterval() time.Duration {
 	if w.srtt == 0 {
-		return probeMost
+		return maxProbe
 	}
-	return min(max(2*w.srtt, probeLeast), probeMost)
+	return min(max(2*w.srtt, minProbe), maxProbe)
 }
 
 // Budget returns the number of bytes that a snapshot may have now, or Unlimited if the link can
@@ -180,7 +180,7 @@ func (w *Window) probeInterval() time.Duration {
 func (w *Window) Budget(now time.Duration) int {
 	b := w.rate.budget(now, w.period)
 	if w.measuring { // While R is measured, one snapshot per round trip is sent in any case.
-		b = max(b, leastSnapshot)
+		b = max(b, minSnapshot)
 	}
 	return b
 }
