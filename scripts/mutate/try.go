@@ -23,8 +23,8 @@ const (
 	// patience is the time limit of a run with an active change, as a multiple of the measured time
 	// of the same run without one. 10 s are added.
 	patience = 4
-	// mostMemory bounds the address space of one run in KiB: a change may remove a bound.
-	mostMemory = "12582912"
+	// maxMemory bounds the address space of one run in KiB: a change may remove a bound.
+	maxMemory = "12582912"
 )
 
 // trials compiles and runs tests of changed packages.
@@ -114,8 +114,8 @@ type failures struct {
 	seen []error
 }
 
-// add reports whether there is no error. Errors after the interrupt are caused by it, and not
-// collected.
+// add collects an error, and reports whether there is none. Errors after the interrupt are caused
+// by it, and not collected.
 func (f *failures) add(enough context.Context, err error) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -149,7 +149,7 @@ func each(enough context.Context, n, workers int, do func(int)) {
 }
 
 // within returns the time limit of a run of these tests. The first call measures a run without an
-// active change. Failed tests are run once more: a busy machine shall not end a long run.
+// active change. Failed tests are run once more: a busy machine must not end a long run.
 func (t *trials) within(ctx context.Context, tests *binary, l *limit, short bool) (time.Duration, error) {
 	l.measure.Do(func() {
 		began := time.Now()
@@ -185,7 +185,7 @@ func (t *trials) testers(dir string) ([]string, error) {
 
 // notices reports whether a test notices the change with this number: first the tests of its
 // package with few seeds, then with all, then the short tests of the packages that use it. The
-// limits are those of the shared bundle.
+// time limits of the shared bundle apply.
 func (t *trials) notices(ctx, enough context.Context, b, shared *bundle, dir string, number int) (bool, error) {
 	testers, err := t.testers(dir)
 	if err != nil {
@@ -212,8 +212,8 @@ func (t *trials) notices(ctx, enough context.Context, b, shared *bundle, dir str
 	return false, nil
 }
 
-// fail reports whether tests fail, or exceed the time limit, with an active change. The limit is
-// that of like.
+// fail reports whether tests fail, or exceed the time limit, with an active change. The time limit
+// is that of the tests like.
 func (t *trials) fail(ctx, enough context.Context, like, tests *binary, number int, seeds string, short bool) (bool, error) {
 	l := &like.full
 	if short {
@@ -236,7 +236,7 @@ func (t *trials) test(ctx context.Context, b *binary, number int, seeds string, 
 		env = append(env, "NETLOOP_SEEDS="+seeds)
 	}
 	return t.command(ctx, filepath.Join(t.root, filepath.FromSlash(b.dir)), env,
-		"sh", "-c", `ulimit -v "$1"; shift; exec "$@"`, "sh", mostMemory,
+		"sh", "-c", `ulimit -v "$1"; shift; exec "$@"`, "sh", maxMemory,
 		b.file, "-test.short="+strconv.FormatBool(short), "-test.failfast", "-test.timeout", limit.String())
 }
 
