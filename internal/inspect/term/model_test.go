@@ -166,7 +166,7 @@ func TestScreens(t *testing.T) {
 	full.Ladder = inspect.Ladder{Room: "red", Text: "Refusing for 4s: no newcomers. Cause: tick time 97 % of the period."}
 	full.Windows = slices.Clone(full.Windows)
 	full.Windows[0].Tick.P99, full.Windows[1].Tick.P99 = 40*milli, 30*milli
-	least := tea.WindowSizeMsg{Width: leastWidth, Height: leastHeight}
+	least := tea.WindowSizeMsg{Width: minWidth, Height: minHeight}
 	warm := overviewAt(13)
 	warm.Rooms, warm.Note, warm.Windows = 1, "draining", slices.Clone(warm.Windows)
 	warm.Windows[0].Tick.P99, warm.Windows[1].Tick.P99 = 10*milli, 10*milli

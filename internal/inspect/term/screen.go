@@ -10,8 +10,8 @@ import (
 
 // The smallest screen size that is drawn.
 const (
-	leastWidth  = 60
-	leastHeight = 20
+	minWidth  = 60
+	minHeight = 20
 )
 
 // View implements tea.Model.
@@ -24,8 +24,8 @@ func (m *model) View() tea.View {
 
 // screen draws all lines.
 func (m *model) screen() string {
-	if m.width < leastWidth || m.height < leastHeight {
-		return fmt.Sprintf("This window is %d × %d.\nThe inspector needs %d × %d.", m.width, m.height, leastWidth, leastHeight)
+	if m.width < minWidth || m.height < minHeight {
+		return fmt.Sprintf("This window is %d × %d.\nThe inspector needs %d × %d.", m.width, m.height, minWidth, minHeight)
 	}
 	rows := m.height - 4 // Without the head, the foot and their rules.
 	var body []tui.Line
