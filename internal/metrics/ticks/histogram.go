@@ -131,7 +131,7 @@ func (h *Histogram) UnmarshalJSON(b []byte) error {
 		case last >= 0 && hdr.ValuesAreEquivalent(value, last):
 			return fmt.Errorf("ticks: histogram bucket %d is not the start of a bucket", value)
 		case count <= 0:
-			return fmt.Errorf("ticks: histogram bucket %d holds %d", value, count)
+			return fmt.Errorf("ticks: histogram bucket %d has the count %d", value, count)
 		}
 		if err := hdr.RecordValues(value, count); err != nil {
 			return fmt.Errorf("ticks: histogram bucket %d: %w", value, err)
