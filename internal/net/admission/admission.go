@@ -63,8 +63,8 @@ func New(cfg Config) *Controller {
 }
 
 // MustProveAddress reports whether a peer must prove its address after its first packet. While
-// Config.Refusing returns a code with resume, every peer must, because the connections that are
-// then tried at resumeRate must have proven addresses.
+// Config.Refusing returns a code with resume, every peer must: some connections are then still
+// tried, at resumeRate, and forged addresses must not use up that rate.
 func (c *Controller) MustProveAddress(addr net.Addr) bool {
 	code, resume := c.cfg.Refusing()
 	return c.unadmitted.mustProveAddress(addr, code != 0 && resume)
@@ -91,7 +91,7 @@ func (c *Controller) Reserve(addr net.Addr, proven bool) *Pending {
 	return &Pending{c, a}
 }
 
-// Release returns the entry of a connection that ends before it is admitted. It may be called more
+// Release frees the entry of a connection that ends before it is admitted. It may be called more
 // than once, and after Serve.
 func (p *Pending) Release() { p.c.unadmitted.release(p.entry) }
 
@@ -229,7 +229,7 @@ func (c *Controller) Close(ctx context.Context) {
 	}
 	stop := context.AfterFunc(ctx, func() { c.closeAll(why) })
 	if !driver.WaitUntil(ctx, c.serving.Wait) { // New connections are still answered.
-		c.cfg.Log.Error("admission does not return, closing without it")
+		c.cfg.Log.Error("the game's admission does not return, closing without it")
 	}
 	stop()
 }

@@ -50,9 +50,9 @@ const (
 	retryBurst = 50
 	// maxPerSite bounds the unadmitted connections of one household or machine.
 	maxPerSite = 8
-	// dismissAfter is the time for which an unadmitted connection keeps its entry, unless its site
-	// has more connections than that of a new connection without an entry. It is longer than a
-	// handshake over a bad link.
+	// dismissAfter is the time for which an unadmitted connection keeps its entry when a new
+	// connection needs one. Only if its site has more connections than the site of the new
+	// connection, it may lose the entry earlier. It is longer than a handshake over a bad link.
 	dismissAfter = time.Second
 	// siteRate and allRate are the sustained handshakes per second of one household or machine, and
 	// of all sites. Each takes less than a millisecond of a core. Bursts may be as large as the

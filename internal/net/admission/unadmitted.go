@@ -81,8 +81,8 @@ func (s *unadmitted) mustProveAddress(addr net.Addr, all bool) bool {
 	return true
 }
 
-// mustProveLocked reports whether a peer from a site must prove its address. It must if it might be
-// refused, because a proven peer can then be refused before any work is done.
+// mustProveLocked reports whether a peer from a site must prove its address. It must if a limit is
+// reached: a peer with a proven address can then be refused before the server does any other work.
 func (s *unadmitted) mustProveLocked(site netip.Prefix) bool {
 	return s.halfOpen >= maxHalfOpen || s.sites[site]+s.unproven[site] >= maxPerSite ||
 		len(s.known)-s.dismissed+s.halfOpen >= s.max || !s.rates.have(site, s.now())
