@@ -16,8 +16,8 @@ const (
 	// streamBacklog is the queueing time at the bottleneck above which no new reliable data is
 	// sent, as congestion control would do: about one and a half ticks of 60 Hz.
 	streamBacklog = 25 * time.Millisecond
-	// leastResend is the shortest time until a lost packet is sent again.
-	leastResend = 10 * time.Millisecond
+	// minResend is the shortest time until a lost packet is sent again.
+	minResend = 10 * time.Millisecond
 	// ackSize is the payload of a packet that only acknowledges.
 	ackSize = 20
 )
@@ -122,7 +122,7 @@ func (e *end) sendReliable(size int, arrive func() bool) {
 	n := e.conn.net
 	again := func() {
 		if !e.peer.gone {
-			n.after(max(e.rtt()*3/2, leastResend), func() { e.sendReliable(size, arrive) })
+			n.after(max(e.rtt()*3/2, minResend), func() { e.sendReliable(size, arrive) })
 		}
 	}
 	sent := n.Now()
