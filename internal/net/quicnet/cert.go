@@ -48,7 +48,7 @@ func ClientTLS(addr string, t Trust) (*tls.Config, error) {
 }
 
 // ErrWrongCertificate is the error of a dial to a server without the pinned certificate.
-var ErrWrongCertificate = errors.New("server has another certificate")
+var ErrWrongCertificate = errors.New("the server's certificate is not the expected one")
 
 // pin makes c accept only the certificate with a SHA-256, given in hex, whether or not an authority
 // has signed it.

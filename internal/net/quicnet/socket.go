@@ -22,7 +22,7 @@ type socket struct {
 }
 
 // newSocket wraps a UDP socket. refused is called for each refusal, on a goroutine that reads or
-// writes; nil: the socket has a peer that dials it.
+// writes; nil: the socket of a listener, which does not ask the system for refusals.
 func newSocket(udp *net.UDPConn, take taker, refused func(netip.AddrPort)) *socket {
 	s := &socket{UDPConn: udp, batch: ipv4.NewPacketConn(udp), take: take, refused: refused}
 	if refused != nil {
