@@ -29,12 +29,11 @@ import (
 // highest slot that a client sees gives only a rough bound on the number of veiled objects: see
 // docs/adr/0059.
 const (
-	// BlocksPer is the number of blocks of which one is of the less frequent kind: a veiled block,
-	// or in a world with a space an open block. Each slot takes an entry in each peer, even if it
-	// is not used.
+	// One of every BlocksPer blocks is of the less frequent kind: veiled, or in a world with a
+	// space open. Each slot takes an entry in each peer, even if it is not used.
 	BlocksPer = 4
-	// mostClosed bounds the closed slots of a veiled block.
-	mostClosed = 15
+	// maxClosed bounds the closed slots of a veiled block.
+	maxClosed = 15
 	// opaqueBits is the size, in bits, of the first generations of a veiled slot, each of which is
 	// used once. On the wire such a generation takes 23 bits more than generation 1.
 	opaqueBits = 16
@@ -178,7 +177,7 @@ func (s *Allocator) openBlock() bool {
 		return false
 	}
 	s.blocks = append(s.blocks, k)
-	closed := s.random.IntN(mostClosed + 1)
+	closed := s.random.IntN(maxClosed + 1)
 	for range closed {
 		s.closed.Add(k<<6 + s.random.IntN(64)) // the same slot may be selected twice
 	}
@@ -196,7 +195,7 @@ func (s *Allocator) opaque(slot int, n uint32) uint32 {
 	}
 	for {
 		n = s.permute(uint32(slot), n, half)
-		// 0 is invalid, and the numbers of the first size are all used before those of the second
+		// 0 is invalid, and all numbers of the first size are used before the first of the second
 		// size
 		if half == 16 && n >= 1<<opaqueBits || half < 16 && n > 0 {
 			return n
