@@ -310,7 +310,7 @@ func (s *Seats) Claim(secret []byte, attempt uint64) (at *Seat, conn uint64, err
 	case at == nil:
 		return nil, 0, nil
 	case shown == at.spent, attempt != 0 && attempt <= at.attempt:
-		return nil, 0, transport.Refuse(transport.CodeReplaced, "a later connection was faster")
+		return nil, 0, transport.Refuse(transport.CodeReplaced, "a newer connection has taken the seat")
 	}
 	if shown == at.secret {
 		at.before, at.secret = at.secret, at.before

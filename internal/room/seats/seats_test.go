@@ -298,7 +298,7 @@ func TestATicketIsUsedInATakeOver(t *testing.T) {
 // newest has sent data; each secret is valid for one connection.
 func TestASecretIsGoodForOneConnection(t *testing.T) {
 	b := newFixture(t)
-	overtaken := transport.Refuse(transport.CodeReplaced, "a later connection was faster")
+	overtaken := transport.Refuse(transport.CodeReplaced, "a newer connection has taken the seat")
 	at := b.sits(&Join{}, nil)
 	first := b.s.Issue(at)
 	if len(first) != secretLen {
