@@ -7,9 +7,10 @@ import (
 )
 
 // cubeState is a cube as a game would declare it, with physics that store rotations as their
-// smallest three, in steps. A `quat` field does not fit: it has an odd number of values, so a
-// component of 0 remains 0, and it selects the largest of two nearly equal components, while a
-// capture may have either. Integers for the smallest three would be as exact, but have no range.
+// smallest three, in steps. A `quat` field cannot reproduce a capture exactly: it has an odd
+// number of steps, so that a component of 0 remains 0, and of two nearly equal components it
+// always selects the same one as the largest, while a capture may have selected either. Integers
+// would be as exact, but cannot have a range.
 type cubeState struct {
 	X, Y     float32 `net:"quant=1/512,range=-16383/512:16383/512"`
 	Z        float32 `net:"quant=1/512,range=0:8191/512"`

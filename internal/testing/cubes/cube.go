@@ -10,11 +10,11 @@ import (
 const (
 	Count = 901 // cubes in a frame: the player's, and a field of 30 × 30
 
-	Rate         = 60  // frames in a second
-	Steps        = 512 // to the metre
-	MostXY       = 16383
-	MostZ        = 8191
-	MostSmallest = 511 // of each of the smallest three: 9 bits
+	Rate        = 60  // frames in a second
+	Steps       = 512 // to the metre
+	MaxXY       = 16383
+	MaxZ        = 8191
+	MaxSmallest = 511 // of each of the smallest three: 9 bits
 
 	Delay = 6 // frames between sending and acknowledgement: 100 ms
 
@@ -25,8 +25,8 @@ const (
 // Cube is one cube of a frame, in the integers of a capture.
 type Cube struct {
 	Largest  int32    // index of the largest component of the unit quaternion: 0..3 for x, y, z, w
-	Smallest [3]int32 // the other three, from -1/√2 as 0 to 1/√2 as MostSmallest
-	Position [3]int32 // in steps: x and y from -MostXY to MostXY, z from 0 to MostZ
+	Smallest [3]int32 // the other three, from -1/√2 as 0 to 1/√2 as MaxSmallest
+	Position [3]int32 // in steps: x and y from -MaxXY to MaxXY, z from 0 to MaxZ
 	Touched  bool     // recently moved by the player, directly or through others
 }
 
@@ -60,14 +60,14 @@ func (c *Cube) check(interacting int32) error {
 		return err
 	}
 	for i, v := range c.Smallest {
-		if err := within("orientation_"+string("abc"[i]), v, 0, MostSmallest); err != nil {
+		if err := within("orientation_"+string("abc"[i]), v, 0, MaxSmallest); err != nil {
 			return err
 		}
 	}
 	for i, v := range c.Position {
-		least, most := int32(-MostXY), int32(MostXY)
+		least, most := int32(-MaxXY), int32(MaxXY)
 		if i == 2 {
-			least, most = 0, MostZ
+			least, most = 0, MaxZ
 		}
 		if err := within("position_"+string("xyz"[i]), v, least, most); err != nil {
 			return err

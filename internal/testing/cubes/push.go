@@ -144,12 +144,12 @@ func quantise(b *rigid.Body) Cube {
 	for i, j := 0, 0; i < 4; i++ {
 		if i != int(c.Largest) {
 			part := 0.5 + float64(q[i]*scale) // 0..1
-			c.Smallest[j] = rounded(float64(part*MostSmallest), 0, MostSmallest)
+			c.Smallest[j] = rounded(float64(part*MaxSmallest), 0, MaxSmallest)
 			j++
 		}
 	}
 	c.Position = [3]int32{
-		rounded(b.Pos.X*Steps, -MostXY, MostXY), rounded(b.Pos.Y*Steps, -MostXY, MostXY), rounded(b.Pos.Z*Steps, 0, MostZ),
+		rounded(b.Pos.X*Steps, -MaxXY, MaxXY), rounded(b.Pos.Y*Steps, -MaxXY, MaxXY), rounded(b.Pos.Z*Steps, 0, MaxZ),
 	}
 	return c
 }

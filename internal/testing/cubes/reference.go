@@ -41,7 +41,7 @@ func absoluteBits(now, base, _ *Frame) int {
 }
 
 // varintBits counts a bit per cube, and for each changed cube a byte that marks the changed fields
-// and has the flag, and a zigzag varint of each changed field's difference.
+// and contains the flag interacting, and a zigzag varint of each changed field's difference.
 func varintBits(now, base, _ *Frame) int {
 	n := Count
 	for i := range now {

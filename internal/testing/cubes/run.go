@@ -71,8 +71,8 @@ type runner struct {
 	report  Report
 }
 
-// A snapshot may need many packets, and the first snapshot does. The limit is that of netvar, not
-// of a link.
+// A snapshot may need many packets, and the first snapshot does. The limit is netvar's, not a
+// link's.
 var limit = netvar.Limit{Packets: packet.MaxPackets, PacketSize: packet.MaxSize}
 
 // Run passes all frames of a source through a server and a client, and counts. Without loss it

@@ -27,10 +27,10 @@ func newWander(frames int) *wander {
 func (w *wander) scatter(c *Cube) {
 	c.Largest = w.random.Int32N(4)
 	for i := range 3 {
-		c.Smallest[i] = w.random.Int32N(MostSmallest + 1)
-		c.Position[i] = w.random.Int32N(2*MostXY+1) - MostXY
+		c.Smallest[i] = w.random.Int32N(MaxSmallest + 1)
+		c.Position[i] = w.random.Int32N(2*MaxXY+1) - MaxXY
 	}
-	c.Position[2] = w.random.Int32N(MostZ + 1)
+	c.Position[2] = w.random.Int32N(MaxZ + 1)
 	c.Touched = w.random.IntN(2) == 0
 }
 
@@ -48,8 +48,8 @@ func (w *wander) Next(to *Frame) error {
 			c.Touched = !c.Touched
 		default:
 			for i := range 3 {
-				c.Smallest[i] = min(max(c.Smallest[i]+w.random.Int32N(9)-4, 0), MostSmallest)
-				c.Position[i] = min(max(c.Position[i]+w.random.Int32N(65)-32, 0), MostZ)
+				c.Smallest[i] = min(max(c.Smallest[i]+w.random.Int32N(9)-4, 0), MaxSmallest)
+				c.Position[i] = min(max(c.Position[i]+w.random.Int32N(65)-32, 0), MaxZ)
 			}
 		}
 	}
@@ -98,7 +98,7 @@ type wrong struct{ *wander }
 
 func (w wrong) Next(to *Frame) error {
 	err := w.wander.Next(to)
-	to[5].Position[2] = MostZ + 1
+	to[5].Position[2] = MaxZ + 1
 	return err
 }
 
