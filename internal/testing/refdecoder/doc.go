@@ -14,7 +14,7 @@ import "fmt"
 type refusal string
 
 // Error implements error.
-func (r refusal) Error() string { return "plain: " + string(r) }
+func (r refusal) Error() string { return "refdecoder: " + string(r) }
 
 func refuse(format string, args ...any) { panic(refusal(fmt.Sprintf(format, args...))) }
 

@@ -66,7 +66,7 @@ func ReadTables(b []byte) (classes []Class, err error) {
 	defer caught(&err)
 	var tables netloopv1.SchemaTables
 	if proto.Unmarshal(b, &tables) != nil {
-		return nil, errors.New("plain: the bytes are no SchemaTables")
+		return nil, errors.New("refdecoder: the bytes are no SchemaTables")
 	}
 	for _, c := range tables.GetClasses() {
 		for _, other := range classes {
