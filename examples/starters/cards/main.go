@@ -6,4 +6,4 @@ import (
 	"github.com/netloop/netloop/examples/starters/cards/game"
 )
 
-func main() { app.Main(game.New()) }
+func main() { app.Main(new(game.Game)) }

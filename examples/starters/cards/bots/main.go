@@ -33,20 +33,15 @@ func (bot) Start(c *client.Client, m *loadtest.Meter) {
 		if asked || m.Blind() || c.State().Phase != client.Playing {
 			return
 		}
-		if game.Tables.Len(t) == 0 {
+		if game.Tables.Len(t) == 0 { // It is in the lobby, which moves it to a table.
 			asked = true
-			client.Call(c, game.Sit, game.SitDown{}, func(_ *netloop.Tick, at game.Place, err error) {
-				asked = false
-				if err == nil {
-					_ = c.Move(netloop.Ticket(at.Ticket)) // The next call tries again.
-				}
-			})
+			client.Call(c, game.Sit, game.SitDown{}, func(*netloop.Tick, game.Done, error) { asked = false })
 			return
 		}
-		if do, ok := move(t, c.ID()); ok {
+		if play, ok := card(t, c.ID()); ok {
 			asked = true
 			done := m.Begin() // The time until the answer is a figure of the report.
-			client.Call(c, game.Turn, do, func(_ *netloop.Tick, _ game.Done, err error) {
+			client.Call(c, game.Play, play, func(_ *netloop.Tick, _ game.Done, err error) {
 				asked = false
 				done(err)
 			})
@@ -54,22 +49,21 @@ func (bot) Start(c *client.Client, m *loadtest.Meter) {
 	}, netloop.Every(500*time.Millisecond))
 }
 
-// move returns the move of a client whose turn it is.
-func move(t *netloop.Tick, self netloop.ClientID) (m game.Move, ok bool) {
+// card returns the first card that a client may play, if it is its turn.
+func card(t *netloop.Tick, self netloop.ClientID) (play game.PlayCard, ok bool) {
 	for at := range game.Tables.All(t) {
 		table := at.State()
+		trick := table.Trick
+		if len(trick) == game.Seats.Len(t) {
+			trick = nil
+		}
 		for o := range game.Seats.Owned(t, self) {
-			seat := o.State()
-			if !table.Playing || table.Winner != "" || table.Turn != seat.Place || len(seat.Hand) == 0 {
-				return m, false
-			}
-			for _, c := range seat.Hand {
-				if c.Fits(table.Top, table.Suit) {
-					return game.Move{Card: c, Suit: c.Suit()}, true
+			for _, c := range o.State().Hand {
+				if table.Turn == o.State().Place && c.Fits(o.State().Hand, trick) {
+					return game.PlayCard{Card: c}, true
 				}
 			}
-			return game.Move{Draw: true}, true
 		}
 	}
-	return m, false
+	return play, false
 }

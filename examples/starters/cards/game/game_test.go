@@ -1,117 +1,161 @@
 package game
 
 import (
-	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/netlooptest"
+	"github.com/netloop/netloop/seats"
 )
 
-// A match ends with a winner, and no card is lost.
-func TestAMatchFollowsItsRules(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 1))
-	for range 100 {
-		m := deal([]string{"ada", "bob", "cid"}, rng)
-		for turn := 0; !m.Over; turn++ {
-			hand := m.Hands[m.Turn]
-			do := Move{Draw: true}
-			if at := slices.IndexFunc(hand, func(c Card) bool { return c.Fits(m.top(), m.Suit) }); at >= 0 {
-				do = Move{Card: hand[at], Suit: Suit(rng.IntN(4))}
+// player is a client with its view of a table.
+type player struct {
+	c     *client.Client
+	table Table
+	seats []Seat
+	place int
+	plays bool // its turns, by itself
+	asked time.Duration
+}
+
+func join(w *netlooptest.World, name, room string) *player {
+	p := &player{c: w.JoinAs(client.Config{Token: name, Room: room}, netlooptest.Link{Delay: 20 * time.Millisecond, Loss: 0.02})}
+	p.c.On(netloop.Update, "look", func(t *netloop.Tick) {
+		p.seats, p.place = make([]Seat, Seats.Len(t)), -1
+		for o := range Tables.All(t) {
+			p.table = o.State()
+		}
+		for o := range Seats.All(t) {
+			s := o.State()
+			if int(s.Place) < len(p.seats) {
+				p.seats[s.Place] = s
 			}
-			if err := m.move((m.Turn+1)%3, do, rng); err == nil {
-				t.Fatal("another player had a turn")
-			}
-			if err := m.move(m.Turn, do, rng); err != nil {
-				t.Fatal(err)
-			}
-			all := slices.Concat(append(slices.Clone(m.Hands), m.Pile, m.Discards)...)
-			slices.Sort(all)
-			if len(all) != 52 || len(slices.Compact(all)) != 52 || turn > 1000 {
-				t.Fatalf("after %d turns there are %d cards", turn, len(all))
+			if o.Owner() == p.c.ID() {
+				p.place = int(s.Place)
 			}
 		}
-	}
+		if p.plays && p.table.Playing && p.place == int(p.table.Turn) && t.GameTime() > p.asked+time.Second/5 {
+			p.asked = t.GameTime()
+			// The table refuses cards that do not follow the suit.
+			for _, c := range p.seats[p.place].Hand {
+				client.Call(p.c, Play, PlayCard{c}, func(*netloop.Tick, Done, error) {})
+			}
+		}
+	})
+	return p
 }
 
-// newGame is the game with its saves in a folder.
-func newGame(saves string) *Game {
-	g := New()
-	g.Settings.Saves = saves
-	return g
-}
-
-// step runs the world until done, and lets the store work in between.
-func step(t *testing.T, w *netlooptest.World, what string, done func() bool) {
+// hand returns the hand that a player reads, and requires that all others are hidden.
+func (p *player) hand(t *testing.T) []Card {
 	t.Helper()
-	for range 2000 {
+	for i, s := range p.seats {
+		if i != p.place && len(s.Hand) > 0 {
+			t.Errorf("%s reads the hand of %s", p.seats[p.place].Player, s.Player)
+		}
+	}
+	if p.place < 0 {
+		return nil
+	}
+	return p.seats[p.place].Hand
+}
+
+func until(t *testing.T, w *netlooptest.World, what string, done func() bool) {
+	t.Helper()
+	for range 4000 {
 		if done() {
 			return
 		}
-		w.Step(1)
+		w.Step(2)
 		w.Settle()
 	}
-	t.Fatalf("timed out: %s", what)
+	t.Fatal("timed out: ", what)
 }
 
-// sit moves a new player through the lobby to a table.
-func sit(t *testing.T, w *netlooptest.World, name string) *client.Client {
-	t.Helper()
-	c := w.JoinAs(client.Config{Token: name}, netlooptest.Link{Delay: 20 * time.Millisecond, Loss: 0.05})
-	playing := func() bool { return c.State().Phase == client.Playing }
-	step(t, w, "the lobby", playing)
-	client.Call(c, Sit, SitDown{}, func(_ *netloop.Tick, at Place, err error) {
-		if err == nil {
-			err = c.Move(netloop.Ticket(at.Ticket))
-		}
-		if err != nil {
-			t.Error(err)
-		}
-	})
-	step(t, w, "a seat", func() bool { own, _ := seats(w, c); return playing() && own.Player == name })
-	return c
-}
-
-// seats returns the seats that a client sees: its own, and that of the other.
-func seats(w *netlooptest.World, c *client.Client) (own, other Seat) {
-	w.Look(c, func(t *netloop.Tick) {
-		for o := range Seats.All(t) {
-			if s := o.State(); o.Owner() == c.ID() {
-				own = s
-			} else {
-				other = s
-			}
-		}
-	})
-	return own, other
-}
-
-// Two players meet at a table. Nobody gets the other hand. After a crash of the server they play on
-// with the same cards.
+// Three players find a table, and play. One drops and resumes, one leaves and returns, and the
+// server crashes: each time the hand is the same. The table plays for an absent player. In the end
+// all tricks are taken, and the next match begins.
 func TestPlayersMeetAndReturn(t *testing.T) {
-	saves := t.TempDir()
-	w := netlooptest.New(t, newGame(saves))
-	ada, bob := sit(t, w, "ada"), sit(t, w, "bob")
-	dealt := func() bool { own, other := seats(w, ada); return own.Cards > 0 && other.Cards > 0 }
-	step(t, w, "cards", dealt)
-	for _, c := range []*client.Client{ada, bob} {
-		if own, other := seats(w, c); len(own.Hand) != int(own.Cards) || len(other.Hand) != 0 {
-			t.Errorf("%s reads %v and the other hand %v", own.Player, own.Hand, other.Hand)
+	settings := Config{Players: 3, Saves: t.TempDir()}
+	w := netlooptest.New(t, &Game{Settings: settings})
+	var all []*player
+	for _, name := range []string{"ann", "bob", "cid"} {
+		p := join(w, name, "")
+		until(t, w, "the lobby", func() bool { return p.c.State().Phase == client.Playing })
+		client.Call(p.c, Sit, SitDown{}, func(_ *netloop.Tick, _ Done, err error) {
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		until(t, w, "the table", func() bool { return strings.HasPrefix(p.c.Room(), "table/") })
+		all = append(all, p)
+	}
+	ann, bob, cid := all[0], all[1], all[2]
+	room := ann.c.Room()
+	until(t, w, "cards", func() bool { return ann.table.Playing && len(cid.hand(t)) == handSize })
+	hand := slices.Clone(bob.hand(t))
+	away := func(s seats.Status) func() bool {
+		return func() bool { return ann.seats[1].Presence.Status == s }
+	}
+
+	w.Break(bob.c)
+	w.Freeze(bob.c)
+	until(t, w, "bob drops", away(seats.Away))
+	w.Thaw(bob.c)
+	until(t, w, "bob resumes", away(seats.Here))
+	if !slices.Equal(bob.hand(t), hand) {
+		t.Errorf("he had %v, and has %v", hand, bob.hand(t))
+	}
+	client.Call(bob.c, Leave, Done{}, func(*netloop.Tick, Done, error) {})
+	until(t, w, "bob leaves", away(seats.Away))
+	bob = join(w, "bob", room)
+	until(t, w, "bob returns", away(seats.Here))
+	stranger := join(w, "dee", room)
+	until(t, w, "the refusal", func() bool { return stranger.c.Closed() != nil })
+
+	w.Settle() // The match is saved.
+	w.Restart(&Game{Settings: settings})
+	until(t, w, "the match again", func() bool {
+		return ann.c.State().Phase == client.Playing && bob.c.State().Phase == client.Playing && len(ann.seats) == 3
+	})
+	if !slices.Equal(bob.hand(t), hand) {
+		t.Errorf("before the crash bob had %v, and after it %v", hand, bob.hand(t))
+	}
+	_ = cid.c.Close()
+	ann.plays, bob.plays = true, true // The table plays for cid.
+	until(t, w, "the last trick", func() bool { return ann.table.Over })
+	join(w, "cid", room)
+	until(t, w, "the next match", func() bool { return len(ann.hand(t)) == handSize })
+}
+
+// Forbidden cards are refused, and change nothing.
+func TestRules(t *testing.T) {
+	for name, c := range map[string]struct {
+		m      Match
+		player int
+		card   Card
+		want   string // the error
+	}{
+		"another's turn": {Match{Hands: [][]Card{{1}, {2}, {3}}}, 1, 2, "it is not your turn"},
+		"another's card": {Match{Hands: [][]Card{{1}, {2}, {3}}}, 0, 2, "you do not have that card"},
+		"another suit":   {Match{Hands: [][]Card{{}, {2, 20}, {3}}, Trick: []Card{1}}, 1, 20, "you have a card of the suit"},
+		"no such suit":   {Match{Hands: [][]Card{{}, {20}, {3}}, Trick: []Card{1}}, 1, 20, ""},
+	} {
+		c.m.Players, c.m.Won = make([]string, 3), make([]int, 3)
+		held := len(c.m.Hands[c.player])
+		text, err := "", c.m.play(c.player, c.card)
+		if err != nil {
+			text = err.Error()
+		}
+		if !strings.HasSuffix(text, c.want) || (text == "") != (c.want == "") || (err == nil) != (len(c.m.Hands[c.player]) < held) {
+			t.Errorf("%s: %v, want %q, and then %v", name, err, c.want, c.m.Hands)
 		}
 	}
-	answered := false
-	client.Call(ada, Turn, Move{Draw: true}, func(_ *netloop.Tick, _ Done, err error) { answered = err == nil })
-	step(t, w, "ada's turn", func() bool { own, _ := seats(w, ada); return answered && own.Cards == 6 })
-	hand, _ := seats(w, ada)
-	w.Restart(newGame(saves))
-	step(t, w, "the match again", func() bool {
-		own, _ := seats(w, ada)
-		return ada.State().Phase == client.Playing && own.Cards > 0 && dealt()
-	})
-	if is, _ := seats(w, ada); !slices.Equal(is.Hand, hand.Hand) {
-		t.Errorf("after the crash ada has %v, before she had %v", is.Hand, hand.Hand)
+	m := Match{Players: make([]string, 3), Won: make([]int, 3), Hands: [][]Card{{5}, {1}, {3}}, Trick: []Card{1, 30}, Lead: 1}
+	if err := m.play(0, 5); err != nil || m.Lead != 0 || m.Won[0] != 1 || m.turn() != 0 {
+		t.Errorf("%v: the trick of %v is won by %d", err, m.Trick, m.Lead)
 	}
 }

@@ -1,100 +1,87 @@
 package game
 
 import (
-	"errors"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/netloop/netloop"
 )
 
-// Card is a card: 13 for each suit, from the ace to the king.
+// Card is a card of a deck of 52: 13 × suit + rank, with the ace as the highest.
 type Card uint8
 
-// Suit is 0 to 3.
-type Suit uint8
+// handSize is the number of cards that each player gets, and the number of tricks.
+const handSize = 5
 
-// Suit returns the card's suit.
-func (c Card) Suit() Suit { return Suit(c / 13) }
-
-// Eight reports whether the card fits on every other.
-func (c Card) Eight() bool { return c%13 == 7 }
-
-// Fits reports whether the card may be played on another, with a suit to follow.
-func (c Card) Fits(top Card, suit Suit) bool {
-	return c.Eight() || c.Suit() == suit || c%13 == top%13
-}
-
-// Match is a match. It is plain data, so that it can be saved.
+// Match is a match: the players play a card each to a trick, and follow the suit of its first card
+// if they can. The highest card of that suit takes the trick. It is plain data, so that it can be
+// stored.
 type Match struct {
-	Players  []string
-	Hands    [][]Card
-	Pile     []Card // the last one is on top
-	Discards []Card // likewise
-	Suit     Suit   // to follow
-	Turn     int
-	Over     bool // the player whose turn it is has won
+	Players []string
+	Hands   [][]Card
+	Trick   []Card // open cards; a full trick remains until the next card
+	Lead    int    // plays the first card of a trick: the winner of the last one
+	Won     []int  // tricks
 }
 
 // deal begins a match.
 func deal(players []string, rng *rand.Rand) *Match {
-	m := &Match{Players: slices.Clone(players), Hands: make([][]Card, len(players))}
-	for _, c := range rng.Perm(52) {
-		m.Pile = append(m.Pile, Card(c))
-	}
-	for p := range m.Hands {
-		for range 5 {
-			m.take(p)
+	m := &Match{Players: players, Won: make([]int, len(players))}
+	deck := rng.Perm(52)
+	for i := range players {
+		var hand []Card
+		for _, c := range deck[i*handSize : (i+1)*handSize] {
+			hand = append(hand, Card(c))
 		}
+		slices.Sort(hand)
+		m.Hands = append(m.Hands, hand)
 	}
-	first := slices.IndexFunc(m.Pile, func(c Card) bool { return !c.Eight() })
-	m.Discards = []Card{m.Pile[first]}
-	m.Pile = slices.Delete(m.Pile, first, first+1)
-	m.Suit = m.top().Suit()
 	return m
 }
 
-func (m *Match) top() Card { return m.Discards[len(m.Discards)-1] }
+// turn returns the place of the next player.
+func (m *Match) turn() int { return (m.Lead + len(m.Trick)) % len(m.Players) }
 
-// take puts the top card of the pile into a hand.
-func (m *Match) take(p int) {
-	n := len(m.Pile) - 1
-	m.Hands[p] = append(m.Hands[p], m.Pile[n])
-	slices.Sort(m.Hands[p])
-	m.Pile = m.Pile[:n]
+// over reports whether all cards are played.
+func (m *Match) over() bool { return len(slices.Concat(m.Hands...)) == 0 }
+
+// Fits reports whether a card of a hand may be played to a trick.
+func (c Card) Fits(hand, trick []Card) bool {
+	follows := func(held Card) bool { return len(trick) == 0 || held/13 == trick[0]/13 }
+	return follows(c) || !slices.ContainsFunc(hand, follows)
 }
 
-// move is a player's turn. Its errors are for the player.
-func (m *Match) move(p int, do Move, rng *rand.Rand) error {
-	if p != m.Turn || m.Over {
-		return errors.New("it is not your turn")
+// play plays a card. The text of an error is for the player.
+func (m *Match) play(player int, c Card) error {
+	trick := m.Trick
+	if len(trick) == len(m.Players) {
+		trick = nil
 	}
-	if do.Draw {
-		if len(m.Pile) == 0 { // All discards but the top one are the new pile.
-			n := len(m.Discards) - 1
-			m.Pile, m.Discards = m.Discards[:n:n], m.Discards[n:]
-			rng.Shuffle(n, func(i, j int) { m.Pile[i], m.Pile[j] = m.Pile[j], m.Pile[i] })
-		}
-		if len(m.Pile) > 0 {
-			m.take(p)
-		}
-		m.Turn = (p + 1) % len(m.Players)
-		return nil
-	}
-	at := slices.Index(m.Hands[p], do.Card)
+	hand := m.Hands[player]
+	at := slices.Index(hand, c)
 	switch {
+	case m.turn() != player:
+		return netloop.Refuse(netloop.CodeGame, "it is not your turn")
 	case at < 0:
-		return errors.New("you do not have that card")
-	case !do.Card.Fits(m.top(), m.Suit):
-		return errors.New("it has neither the suit nor the rank")
-	case do.Suit > 3:
-		return errors.New("there are four suits")
+		return netloop.Refuse(netloop.CodeGame, "you do not have that card")
+	case !c.Fits(hand, trick):
+		return netloop.Refuse(netloop.CodeGame, "you have a card of the suit")
 	}
-	m.Hands[p] = slices.Delete(m.Hands[p], at, at+1)
-	m.Discards = append(m.Discards, do.Card)
-	if m.Suit = do.Card.Suit(); do.Card.Eight() {
-		m.Suit = do.Suit
-	}
-	if m.Over = len(m.Hands[p]) == 0; !m.Over {
-		m.Turn = (p + 1) % len(m.Players)
+	m.Hands[player] = slices.Delete(hand, at, at+1)
+	m.Trick = append(slices.Clone(trick), c)
+	if len(m.Trick) == len(m.Players) {
+		m.Lead = (m.Lead + m.best()) % len(m.Players)
+		m.Won[m.Lead]++
 	}
 	return nil
+}
+
+// best returns the place of the highest card of a full trick.
+func (m *Match) best() (best int) {
+	for i, c := range m.Trick {
+		if high := m.Trick[best]; c/13 == high/13 && c > high {
+			best = i
+		}
+	}
+	return best
 }

@@ -2,172 +2,137 @@ package game
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/persist"
 	"github.com/netloop/netloop/phase"
+	"github.com/netloop/netloop/seats"
 )
 
-// table is the state of a table's room that only the server has. The match decides; the objects are
-// copies of it for the clients.
+// table is the state of a table's room. The match is nil until all seats are taken.
 type table struct {
-	g     *Game
-	match *Match // nil before the first cards are dealt
+	match *Match
+	most  int // players
 	saver *persist.Saver[Match]
-	wait  []string                    // players without a match
-	here  map[string]netloop.ClientID // players in the room
-	away  map[string]bool             // of these, those without a connection
-	table *netloop.Object[Table]
-	seats []*netloop.Object[Seat]
+	seats *seats.Seats[Seat]
 	clock *phase.Timer
+	shown *netloop.Object[Table]
 }
 
-// openTable loads the match of a table, and registers what happens there.
+// openTable loads the match of a table, and sets up the table.
 func (g *Game) openTable(r *netloop.Room) (err error) {
-	tb := &table{g: g, here: map[string]netloop.ClientID{}, away: map[string]bool{}}
-	tb.saver, tb.match, err = persist.Keep(r, persist.Config[Match]{Keeper: g.keeper, Save: func() *Match { return tb.match }, Every: -1})
+	tb := &table{most: g.Settings.Players}
+	tb.saver, tb.match, err = persist.Keep(r, persist.Config[Match]{
+		Keeper: g.keeper, Save: func() *Match { return tb.match }, Every: -1,
+	})
 	if err != nil {
 		return err
 	}
+	var stored []string
+	if tb.match != nil {
+		stored = tb.match.Players
+	}
+	tb.seats = seats.New(r, seats.Config[Seat]{
+		Class: Seats, Presence: func(s *Seat) *seats.Presence { return &s.Presence }, Most: tb.most, Stored: stored,
+		Changed: func(t *netloop.Tick, _ *seats.Seat[Seat]) { tb.proceed(t) },
+	})
 	r.OnStart(func(t *netloop.Tick) {
-		tb.table = Tables.Spawn(t, Table{})
-		tb.clock = phase.New(func(t *netloop.Tick) *phase.State { return &tb.table.Edit(t).Clock })
-		tb.next(t)
+		tb.shown = Tables.Spawn(t, Table{})
+		tb.clock = phase.New(func(t *netloop.Tick) *phase.State { return &tb.shown.Edit(t).Clock })
+		tb.begin(t)
 	})
-	r.OnJoin(tb.join)
-	r.OnDrop(func(t *netloop.Tick, c *netloop.Client) { tb.away[c.Join().Subject] = true; tb.show(t) })
-	r.OnResume(func(t *netloop.Tick, c *netloop.Client) { delete(tb.away, c.Join().Subject); tb.show(t) })
-	r.OnLeave(func(t *netloop.Tick, c *netloop.Client, _ *netloop.Closed) { tb.leave(t, c) })
-	Leave.HandleLater(r, func(t *netloop.Tick, _ *netloop.Client, _ GetUp, reply netloop.Reply[Place]) { ticketTo(t, "", reply) })
-	Turn.Handle(r, func(t *netloop.Tick, from *netloop.Client, m Move) (Done, error) {
-		return Done{}, tb.turn(t, from.Join().Subject, m)
+	r.OnJoin(func(t *netloop.Tick, c *netloop.Client) error {
+		if tb.seats.Sit(t, c) == nil {
+			return netloop.Refuse(netloop.CodeFull, "others play at this table")
+		}
+		return nil
+	})
+	Play.Handle(r, func(t *netloop.Tick, from *netloop.Client, m PlayCard) (Done, error) {
+		return Done{}, tb.play(t, slices.Index(tb.seats.All(), tb.seats.Of(from)), m.Card)
+	})
+	Leave.HandleLater(r, func(t *netloop.Tick, from *netloop.Client, _ Done, reply netloop.Reply[Done]) {
+		t.Reserve("", netloop.Reservation{}, func(t *netloop.Tick, lobby []netloop.Ticket, err error) {
+			reply.Send(t, Done{}, err)
+			if c, here := t.Client(from.ID()); here && err == nil {
+				c.Move(t, lobby[0])
+			}
+		})
 	})
 	return nil
 }
 
-// join gives a player a seat. During a match only its players have one.
-func (tb *table) join(t *netloop.Tick, c *netloop.Client) error {
-	player := c.Join().Subject
-	if tb.match != nil && !slices.Contains(tb.match.Players, player) {
-		return netloop.Refuse(netloop.CodeRefused, "others play at this table")
-	}
-	if tb.match == nil && !slices.Contains(tb.wait, player) {
-		tb.wait = append(tb.wait, player)
-	}
-	tb.here[player] = c.ID()
-	tb.deal(t)
-	return nil
-}
-
-// leave frees a player's seat, unless a match runs: its players may return to their hands.
-func (tb *table) leave(t *netloop.Tick, c *netloop.Client) {
-	player := c.Join().Subject
-	if tb.here[player] != c.ID() {
-		return // The player has joined anew meanwhile.
-	}
-	delete(tb.here, player)
-	delete(tb.away, player)
-	tb.wait = slices.DeleteFunc(tb.wait, func(p string) bool { return p == player })
-	tb.show(t)
-}
-
-// deal begins a match when enough players wait.
-func (tb *table) deal(t *netloop.Tick) {
-	if n := tb.g.Settings.Players; tb.match == nil && len(tb.wait) >= n {
-		tb.match = deal(tb.wait[:n], t.Rand())
-		tb.wait = nil
-		tb.changed(t)
+// proceed begins the match when all seats are taken, and shows each change of a seat.
+func (tb *table) proceed(t *netloop.Tick) {
+	if tb.match == nil && len(tb.seats.All()) == tb.most {
+		tb.match = deal(tb.seats.Players(), t.Rand())
+		tb.seats.Lock(t, -1) // The seats belong to their players until the end.
+		tb.begin(t)
 		return
 	}
 	tb.show(t)
 }
 
-// turn makes a player's move.
-func (tb *table) turn(t *netloop.Tick, player string, m Move) error {
-	p := -1
-	if tb.match != nil {
-		p = slices.Index(tb.match.Players, player)
+// play plays a card of the player of a place.
+func (tb *table) play(t *netloop.Tick, place int, c Card) error {
+	if tb.match == nil || place < 0 {
+		return netloop.Refuse(netloop.CodeGame, "the match has not begun")
 	}
-	if p < 0 {
-		return netloop.Refuse(netloop.CodeRefused, "you are not in this match")
+	if err := tb.match.play(place, c); err != nil {
+		return err
 	}
-	if err := tb.match.move(p, m, t.Rand()); err != nil {
-		return netloop.Refuse(netloop.CodeRefused, "%v", err)
-	}
-	tb.changed(t)
+	tb.begin(t)
 	return nil
 }
 
-// changed saves the match and continues with it.
-func (tb *table) changed(t *netloop.Tick) {
-	tb.saver.Changed(t)
-	tb.next(t)
-}
-
-// next begins the time limit of a turn, or of the end, and shows the new state.
-func (tb *table) next(t *netloop.Tick) {
+// begin begins the next phase of a changed match, and saves the match.
+func (tb *table) begin(t *netloop.Tick) {
 	switch {
 	case tb.match == nil:
 		tb.clock.Stop(t)
-	case tb.match.Over:
-		tb.clock.Begin(t, phase.Phase{For: 8 * time.Second, End: tb.end})
+	case tb.match.over():
+		tb.clock.Begin(t, phase.Phase{For: 10 * time.Second, End: tb.again})
 	default:
-		tb.clock.Begin(t, phase.Phase{For: tb.g.Settings.Turn, ForAbsent: 3 * time.Second, End: tb.late})
+		tb.clock.Begin(t, phase.Phase{For: 30 * time.Second, ForAbsent: 5 * time.Second, End: tb.late})
 	}
+	tb.saver.Changed(t)
 	tb.show(t)
 }
 
-// late draws a card for a player whose time is over. Without players the match waits.
+// late plays for a player after the time limit, unless all players are absent.
 func (tb *table) late(t *netloop.Tick) {
-	if len(tb.here) > 0 {
-		_ = tb.match.move(tb.match.Turn, Move{Draw: true}, t.Rand()) // Drawing is always allowed.
-		tb.saver.Changed(t)
+	turn := tb.match.turn()
+	for _, c := range slices.Clone(tb.match.Hands[turn]) {
+		if tb.seats.AnyHere() && tb.play(t, turn, c) == nil {
+			return
+		}
 	}
-	tb.next(t)
+	tb.begin(t)
 }
 
-// end makes room for the next match of the players who are still here.
-func (tb *table) end(t *netloop.Tick) {
-	tb.wait = slices.DeleteFunc(tb.match.Players, func(p string) bool { return tb.here[p] == 0 })
+// again ends the match. The present players keep their seats for the next one.
+func (tb *table) again(t *netloop.Tick) {
 	tb.match = nil
-	tb.changed(t)
-	tb.deal(t)
+	tb.begin(t)
+	tb.seats.Unlock(t)
+	tb.proceed(t)
 }
 
-// show copies the match to the objects, and to the listing in the lobby.
+// show copies the match to the objects that clients see, and to the list of the lobby.
 func (tb *table) show(t *netloop.Tick) {
-	players, s := tb.wait, tb.table.Edit(t)
-	s.Playing, s.Winner = tb.match != nil, ""
-	if m := tb.match; m != nil {
-		players = m.Players
-		s.Top, s.Suit, s.Turn, s.Pile = m.top(), m.Suit, uint8(m.Turn), uint8(len(m.Pile))
-		if m.Over {
-			s.Winner = m.Players[m.Turn]
-		}
-		tb.clock.SetAbsent(t, !m.Over && !tb.present(m.Players[m.Turn]))
+	s, m := tb.shown.Edit(t), tb.match
+	*s = Table{Playing: m != nil, Clock: s.Clock}
+	if m != nil {
+		s.Over, s.Turn, s.Trick = m.over(), uint8(m.turn()), m.Trick
+		tb.clock.SetAbsent(t, !m.over() && !tb.seats.All()[m.turn()].Here() && tb.seats.AnyHere())
 	}
-	for len(tb.seats) > len(players) {
-		tb.seats[len(tb.seats)-1].Despawn(t)
-		tb.seats = tb.seats[:len(tb.seats)-1]
+	for i, seat := range tb.seats.All() {
+		o := seat.Object.Edit(t)
+		o.Player, o.Place, o.Hand, o.Won = seat.Player(), uint8(i), nil, 0
+		if m != nil {
+			o.Hand, o.Won = slices.Clone(m.Hands[i]), uint8(m.Won[i])
+		}
 	}
-	for i, player := range players {
-		if i == len(tb.seats) {
-			tb.seats = append(tb.seats, Seats.Spawn(t, Seat{Place: uint8(i)}, netloop.WhenOwnerLeaves(netloop.LeaveKeeps)))
-		}
-		seat := tb.seats[i]
-		if seat.Owner() != tb.here[player] {
-			seat.SetOwner(t, tb.here[player])
-		}
-		s := seat.Edit(t)
-		s.Player, s.Away, s.Hand = player, !tb.present(player), nil
-		if tb.match != nil {
-			s.Hand = slices.Clone(tb.match.Hands[i])
-		}
-		s.Cards = uint8(len(s.Hand))
-	}
-	t.Room().Publish(t, Listing{Players: slices.Clone(players), Playing: tb.match != nil})
+	t.Room().Publish(t, Listing{Table: strings.TrimPrefix(t.Room().Spec().Name, "table/"), Players: tb.seats.Players(), Playing: m != nil})
 }
-
-// present reports whether a player is here and connected.
-func (tb *table) present(player string) bool { return tb.here[player] != 0 && !tb.away[player] }
