@@ -26,6 +26,9 @@ CHECKS := proofs modules race lint generated systems smoke image
 # other servers, and compiling those takes 40 s of processor time more than bench, before vet and lint.
 TOOLS := bench deploy/grafana scripts/mutate
 
+# The arena in a window, a module too. Its library needs cgo and the headers of X11 on Linux, and on Windows only Go.
+DESKTOP := examples/arena/desktop
+
 # The package with the longest tests starts first; the others run beside it. With -p 3 three packages
 # run at once on two cores, because tests over sockets mostly wait.
 LONGEST := ./internal/e2e
@@ -41,7 +44,7 @@ RACE_PACKAGES := $(LONGEST) ./app/... ./client/... ./loadtest/... ./netlooptest/
 NODE_MODULES := $(if $(shell command -v npm),node_modules/.stamp)
 
 .DEFAULT_GOAL := help
-.PHONY: help help-all build demo frames pictures play watch cards run load test plain check $(CHECKS) verify simulate bench bench-floor peers check-peers capacity cost cubes links feel paths lateness fuzz mutate metrics limits dashboard web browser generate clean
+.PHONY: help help-all build demo frames pictures play desktop watch cards run load test plain check $(CHECKS) verify simulate bench bench-floor peers check-peers capacity cost cubes links feel paths lateness fuzz mutate metrics limits dashboard web browser generate clean
 
 # The targets that people use, in the order of make help.
 USED := demo play test run load check bench help-all
@@ -74,6 +77,9 @@ pictures: build $(NODE_MODULES) ## the pictures of the arena, of the inspector, 
 
 play: build ## serve the arena with 100 bots until interrupted; its page is http://127.0.0.1:8000
 	bin/demo -web 127.0.0.1:8000 -duration 24h $(ARGS)
+
+desktop: ## play the arena of make run or of ADDR=host:port in a window; on Linux it needs cgo and the headers of X11
+	go run -C $(DESKTOP) . -addr $(ADDR) $(ARGS)
 
 watch: build ## serve the arena with bots, its inspector and metrics, and Prometheus if it is installed, until interrupted
 	bin/demo -watch -clients 20 -web 127.0.0.1:8000 -admin $(ADMIN) $(ARGS)
@@ -111,11 +117,12 @@ check: ## all that CI runs: full tests, race detector, linters, generated code, 
 	done
 
 modules: # go.mod lists the needed modules, and their checksums are unchanged.
-	@set -e; for dir in . $(TOOLS); do go mod -C $$dir verify; go mod -C $$dir tidy -diff; done
+	@set -e; for dir in . $(TOOLS) $(DESKTOP); do go mod -C $$dir verify; go mod -C $$dir tidy -diff; done
 
 proofs: $(NODE_MODULES) ## make test with all seeds, and simulations at full length, without vet, which is part of lint: eight minutes
 	go test -p 3 -vet=off -timeout 8m $(TESTFLAGS) $(LONGEST) ./...
 	@set -e; for dir in $(TOOLS); do go test -C $$dir -vet=off $(TESTFLAGS) ./...; done
+	go test -C $(DESKTOP) -vet=off $(TESTFLAGS) ./play
 	@$(MAKE) --no-print-directory browser
 
 race: ## the tests with goroutines under the race detector
@@ -143,6 +150,9 @@ systems: # Windows and macOS compile, since waiting has other files there; encod
 	GOOS=darwin go build $(PORTABLE)
 	GOOS=darwin go vet ./internal/clock
 	@set -e; for dir in $(TOOLS); do GOOS=windows go vet -C $$dir ./...; GOOS=darwin go vet -C $$dir ./...; done
+	GOOS=windows go vet -C $(DESKTOP) ./...
+	@if pkg-config --exists x11 xrandr xcursor xinerama xi xxf86vm gl 2>/dev/null; then set -x; go build -C $(DESKTOP) -o /dev/null .; \
+	else echo "$(DESKTOP): not built for Linux, it needs the headers of X11 and OpenGL"; fi
 	GOARCH=386 CGO_ENABLED=0 go test ./internal/wire ./internal/codec
 
 smoke: # The binaries start, play and exit.
@@ -160,6 +170,7 @@ simulate: ## play SEEDS=20000 whole servers from seed FROM=1 on; a failing story
 
 lint: $(GOLANGCI) ## golangci-lint with gosec; govulncheck if its database is reachable; buf lint if npm is installed
 	@set -e; for dir in . $(TOOLS); do (cd $$dir && $(CURDIR)/$(GOLANGCI) run ./...); done
+	cd $(DESKTOP) && GOOS=windows $(CURDIR)/$(GOLANGCI) run ./...
 	@if curl -fsS -m 10 -o /dev/null https://vuln.go.dev/index/db.json 2>/dev/null; then \
 		$(MAKE) --no-print-directory $(GOVULNCHECK) && $(GOVULNCHECK) ./...; \
 	else echo "govulncheck: left out, its database cannot be reached"; fi

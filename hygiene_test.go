@@ -37,7 +37,7 @@ var notInCore = []string{
 // readsClock lists the packages that may call the clock of package time. All others get a clock as
 // a parameter.
 var readsClock = []string{
-	"app", "bench", "bench/", "cluster/nats", "cmd/", "examples/login", "internal/admin", "internal/certificate", "internal/clock", "internal/membership", "internal/testing/cubes/cmd", "internal/netem", "internal/net/driver", "internal/net/admission", "internal/net/udpbatch", "internal/testing/nettest", "internal/net/quicnet", "internal/net/wsnet", "internal/net/wtnet", "internal/watchfile", "internal/web", "loadtest", "loadtest/", "persist/", "scripts/",
+	"app", "bench", "bench/", "cluster/nats", "cmd/", "examples/arena/desktop", "examples/login", "internal/admin", "internal/certificate", "internal/clock", "internal/membership", "internal/testing/cubes/cmd", "internal/netem", "internal/net/driver", "internal/net/admission", "internal/net/udpbatch", "internal/testing/nettest", "internal/net/quicnet", "internal/net/wsnet", "internal/net/wtnet", "internal/watchfile", "internal/web", "loadtest", "loadtest/", "persist/", "scripts/",
 }
 
 // onlyIn lists the packages that may import a module. "" is the root package. An import of lipgloss
@@ -58,6 +58,8 @@ var onlyIn = map[string][]string{
 	"github.com/aclements/go-moremath/":   {"loadtest"},
 	"github.com/spf13/cobra":              {"app", "app/", "cmd/netloop", "loadtest", "loadtest/"},
 	"github.com/knadh/koanf/":             {"app", "app/", "loadtest"},
+	"github.com/hajimehoshi/ebiten/":      {"examples/arena/desktop"},
+	"golang.org/x/image/":                 {"examples/arena/desktop"},
 	"github.com/ulikunitz/xz":             {"internal/testing/cubes"},
 	"pgregory.net/rapid":                  {},
 	"github.com/gofrs/flock":              {"persist/files"},

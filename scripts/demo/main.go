@@ -198,7 +198,7 @@ func demo(ctx context.Context, o options, dir string, at addresses) (code int, e
 			return 1, err
 		}
 	} else {
-		fmt.Printf("\nopen http://%s/ and fly among the bots: for %v, and as long as you play\n\n", at.Web, o.duration)
+		fmt.Printf("\nopen http://%s/ or call make desktop ADDR=%s, and fly among the bots: for %v, and as long as you play\n\n", at.Web, at.Listen, o.duration)
 	}
 	play := bots(ctx, o, at, o.duration)
 	if o.watch {

@@ -1,0 +1,123 @@
+package play
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/examples/arena"
+	"github.com/netloop/netloop/netlooptest"
+)
+
+// join lets a player join, and waits until both ships are drawn.
+func join(w *netlooptest.World, name string, delay time.Duration) *Game {
+	return New(w.Join("", arena.JoinParams{Name: name}, netlooptest.Link{Delay: delay}))
+}
+
+// other returns the ship of the other player.
+func (f *Frame) other() (found Ship) {
+	for _, s := range f.Ships {
+		if !s.Own {
+			found = s
+		}
+	}
+	return found
+}
+
+// With a round trip of 200 ms the own ship follows the input in the same frame, and another
+// player's ship is drawn evenly between its snapshots. The frame has the names, and everything is
+// placed around the own ship.
+func TestTheFrameShowsThePrediction(t *testing.T) {
+	w := netlooptest.New(t, arena.New(), netlooptest.Room(netloop.RoomSpec{SendEvery: 3}))
+	ada, bob := join(w, "ada", 100*time.Millisecond), join(w, "bob", 20*time.Millisecond)
+	w.Until(240, func() bool { return ada.Frame.Own != nil && len(ada.Frame.Ships) == 2 && bob.Frame.Own != nil })
+	w.Tick(func(t *netloop.Tick) { // Far away from each other, and over the edge.
+		for o := range arena.Ships.All(t) {
+			s := o.Edit(t)
+			s.X, s.Y, s.Heading = arena.Size-50, 100, 0
+			if s.Name == "bob" {
+				s.X = 50
+			}
+		}
+		for o := range arena.Rocks.All(t) {
+			o.Despawn(t)
+		}
+	})
+	w.Step(60)
+	if own, other := ada.Frame.Own, ada.Frame.other(); own.Name != "ada" || other.Name != "bob" {
+		t.Errorf("the names are %q and %q", own.Name, other.Name)
+	}
+	if dx, dy := ada.Frame.Place(ada.Frame.other().X, ada.Frame.other().Y); math.Abs(float64(dx-100)) > 1 || dy != 0 {
+		t.Errorf("the other ship is drawn at %v, %v", dx, dy)
+	}
+	before := ada.Frame.Own.Heading
+	ada.Input.Turn, bob.Input.Thrust = 1, true
+	w.Step(3)
+	if ada.Frame.Own.Heading <= before {
+		t.Error("the own ship does not follow the input at once")
+	}
+	w.Step(30)
+	still := 0
+	for range 30 {
+		was := ada.Frame.other().X
+		w.Step(1)
+		if ada.Frame.other().X <= was {
+			still++
+		}
+	}
+	if still > 2 {
+		t.Errorf("the other ship stands in %d of 30 frames: it is not drawn between snapshots", still)
+	}
+	if n := ada.Client.Stats().Prediction.MispredictedLate; n > 0 {
+		t.Errorf("%d predictions were wrong", n)
+	}
+}
+
+// A press of fire is one shot, which is visible at once. A fallen ship bursts.
+func TestShotsAndBursts(t *testing.T) {
+	w := netlooptest.New(t, arena.New())
+	ada := join(w, "ada", 100*time.Millisecond)
+	w.Until(240, func() bool { return ada.Frame.Own != nil && ada.Client.State().Phase == client.Playing })
+	w.Step(60)
+	ada.Input.Fire = true
+	w.Step(3)
+	if len(ada.Frame.Shots) != 1 || !ada.Frame.Shots[0].Own || ada.Frame.Shots[0].Left <= 0 {
+		t.Errorf("after the press there are the shots %+v", ada.Frame.Shots)
+	}
+	w.Step(60)
+	if len(ada.Frame.Shots) > 0 || ada.Input.Fire {
+		t.Error("one press fires again and again")
+	}
+	w.Tick(func(t *netloop.Tick) {
+		for o := range arena.Ships.All(t) {
+			s := o.Edit(t)
+			s.Hull, s.Falls = 0, t.In(time.Second)
+		}
+	})
+	w.Until(60, func() bool { return len(ada.Frame.Bursts) == 1 && ada.Frame.Bursts[0].Part > 0.5 })
+	w.Step(60)
+	if len(ada.Frame.Bursts) > 0 {
+		t.Error("the burst does not end")
+	}
+}
+
+// The graph has a column for each 50 ms, and marks lost packets.
+func TestTheGraphHasTheFigures(t *testing.T) {
+	w := netlooptest.New(t, arena.New())
+	g := New(w.Join("", arena.JoinParams{Name: "ada"}, netlooptest.Link{Delay: 50 * time.Millisecond, Loss: 0.2}))
+	w.Advance(20 * time.Second)
+	lost := 0
+	for _, c := range g.Graph.Columns {
+		if c.RTT < 100*time.Millisecond || c.RTT > 150*time.Millisecond || c.Delay <= 0 {
+			t.Fatalf("a column has %+v", c)
+		}
+		if c.Lost {
+			lost++
+		}
+	}
+	if in, out := g.Graph.Second(); len(g.Graph.Columns) != maxColumns || lost < 10 || in < out || out == 0 {
+		t.Errorf("%d columns, %d with losses, %d bytes received and %d sent in a second", len(g.Graph.Columns), lost, in, out)
+	}
+}
