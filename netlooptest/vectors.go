@@ -43,6 +43,16 @@ func Vectors[S, M any](tb testing.TB, file string, n int, k *netloop.Class[S], i
 	step func(s *S, t *netloop.Tick, in M), draw func(r *rand.Rand, i int, s *S) M, o ...Option,
 ) {
 	tb.Helper()
+	SpawnVectors(tb, file, n, k, in, func(s *S, t *netloop.Tick, in M, _ *Spawns) { step(s, t, in) }, draw, o...)
+}
+
+// SpawnVectors is [Vectors] for a step that spawns objects: step adds each to spawns by [AddSpawn],
+// where the function of client.Predict calls client.Spawn. The step of the page gets a function for
+// the same purpose.
+func SpawnVectors[S, M any](tb testing.TB, file string, n int, k *netloop.Class[S], in *netloop.Input[M],
+	step func(s *S, t *netloop.Tick, in M, spawns *Spawns), draw func(r *rand.Rand, i int, s *S) M, o ...Option,
+) {
+	tb.Helper()
 	opt := options{seed: seedFromEnvironment(tb)}
 	for _, one := range o {
 		one.apply(&opt)
@@ -67,13 +77,33 @@ func Vectors[S, M any](tb testing.TB, file string, n int, k *netloop.Class[S], i
 	for i := range n {
 		m := draw(rng, i, &state)
 		v.round(unsafe.Pointer(&state))
-		step(&state, v.tick, schema.Open[M](v.before(uint64(i+1), unsafe.Pointer(&state), &m)))
+		spawns := &Spawns{v: &v}
+		step(&state, v.tick, schema.Open[M](v.before(uint64(i+1), unsafe.Pointer(&state), &m)), spawns)
 		v.now.Stage = 0 // The Tick is valid in the step only.
 		v.round(unsafe.Pointer(&state))
-		v.after(unsafe.Pointer(&state))
+		v.after(unsafe.Pointer(&state), spawns)
 	}
 	v.out.WriteString("\n]}\n")
 	keepFile(tb, file, v.out.Bytes())
+}
+
+// Spawns collects the objects that a step spawns: see [SpawnVectors].
+type Spawns struct {
+	v    *vectors
+	json []byte
+}
+
+// AddSpawn adds an object with its first state, in a step of [SpawnVectors].
+func AddSpawn[S any](to *Spawns, k *netloop.Class[S], init S) {
+	to.v.tb.Helper()
+	class := bridge.Netloop.Class(k)
+	if !class.Predicted {
+		to.v.tb.Fatalf("netlooptest: AddSpawn: class %q is not declared as predicted: add netloop.Predicted() to its NewClass", k.Name())
+	}
+	if len(to.json) > 0 {
+		to.json = append(to.json, ',')
+	}
+	to.json = fmt.Appendf(to.json, `{"class":%q,"state":%s}`, k.Name(), to.v.json(class.State.Plan(), unsafe.Pointer(&init)))
 }
 
 // timelineOf returns the rates of a room.
@@ -137,7 +167,7 @@ func (v *vectors) before(step uint64, s unsafe.Pointer, m any) (received any) {
 	}
 	v.out.WriteString([]string{"\n", ",\n"}[min(step-1, 1)])
 	v.out.WriteString(`{"step":` + strconv.FormatUint(step, 10))
-	if state := v.json(s); !bytes.Equal(state, v.last) {
+	if state := v.json(v.plan, s); !bytes.Equal(state, v.last) {
 		fmt.Fprintf(&v.out, `,"state":%s`, state)
 	}
 	fmt.Fprintf(&v.out, `,"input":%s`, input)
@@ -145,19 +175,23 @@ func (v *vectors) before(step uint64, s unsafe.Pointer, m any) (received any) {
 }
 
 // after ends a case with its result.
-func (v *vectors) after(s unsafe.Pointer) {
+func (v *vectors) after(s unsafe.Pointer, spawns *Spawns) {
 	v.tb.Helper()
-	v.last = v.json(s)
-	fmt.Fprintf(&v.out, `,"want":%s}`, v.last)
+	v.last = v.json(v.plan, s)
+	fmt.Fprintf(&v.out, `,"want":%s`, v.last)
+	if len(spawns.json) > 0 {
+		fmt.Fprintf(&v.out, `,"spawns":[%s]`, spawns.json)
+	}
+	v.out.WriteString("}")
 }
 
-func (v *vectors) json(s unsafe.Pointer) []byte {
+func (v *vectors) json(plan *codec.Plan, s unsafe.Pointer) []byte {
 	v.tb.Helper()
-	message, err := v.plan.Append(nil, s)
+	message, err := plan.Append(nil, s)
 	if err != nil {
 		v.tb.Fatalf("netlooptest: Vectors: a state cannot be sent: %v", err)
 	}
-	text, err := v.plan.AppendMessageJSON(nil, message)
+	text, err := plan.AppendMessageJSON(nil, message)
 	if err != nil {
 		v.tb.Fatalf("netlooptest: Vectors: %v", err)
 	}

@@ -54,6 +54,7 @@ type lever struct {
 var (
 	factory = netloop.NewSchema("factory", 1, 0)
 	robots  = netloop.NewClass[robot](factory, "robot", netloop.Predicted())
+	screws  = netloop.NewClass[item](factory, "screw", netloop.Predicted())
 	bolts   = netloop.NewClass[item](factory, "bolt")
 	levers  = netloop.NewInput[lever](factory, nil)
 )
@@ -131,6 +132,24 @@ func TestVectorsFailUntilTheFileIsWritten(t *testing.T) {
 	}
 }
 
+// The cases have the objects that a step spawns, in their order.
+func TestSpawnVectorsHaveTheSpawns(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "spawns.json")
+	t.Setenv("NETLOOP_REWRITE", "1")
+	netlooptest.SpawnVectors(t, file, 2, robots, levers, func(r *robot, t *netloop.Tick, in lever, spawns *netlooptest.Spawns) {
+		if in.Load {
+			netlooptest.AddSpawn(spawns, screws, item{ID: 7, Used: t.In(time.Second)})
+			netlooptest.AddSpawn(spawns, robots, *r)
+		}
+	}, func(_ *rand.Rand, i int, _ *robot) lever { return lever{Load: i == 1} })
+	text, err := os.ReadFile(file)
+	lines := strings.Split(string(text), "\n")
+	if err != nil || strings.Contains(lines[1], "spawns") || !strings.Contains(lines[2], `"spawns":[{"class":"screw","state":{"ID":7,`) ||
+		!strings.Contains(lines[2], `},{"class":"robot","state":{"X":`) {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
+
 // fatalRecorder is a test that records the text with which it ends.
 type fatalRecorder struct {
 	testing.TB
@@ -142,16 +161,27 @@ func (l *fatalRecorder) Fatalf(format string, a ...any) {
 	runtime.Goexit()
 }
 
-// A class that clients may not predict has no step of a page.
+// A class that clients may not predict has no step of a page, and is not spawned by one.
 func TestVectorsNeedAPredictedClass(t *testing.T) {
-	rec := &fatalRecorder{TB: t}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		netlooptest.Vectors(rec, "unused", 1, bolts, levers, func(*item, *netloop.Tick, lever) {}, func(*rand.Rand, int, *item) lever { return lever{} })
-	}()
-	<-done
-	if !strings.Contains(rec.text, `class "bolt" is not declared as predicted: add netloop.Predicted()`) {
-		t.Errorf("it says %q", rec.text)
+	for name, run := range map[string]func(testing.TB){
+		"Vectors": func(tb testing.TB) {
+			netlooptest.Vectors(tb, "unused", 1, bolts, levers, func(*item, *netloop.Tick, lever) {}, func(*rand.Rand, int, *item) lever { return lever{} })
+		},
+		"AddSpawn": func(tb testing.TB) {
+			netlooptest.SpawnVectors(tb, "unused", 1, robots, levers, func(_ *robot, _ *netloop.Tick, _ lever, spawns *netlooptest.Spawns) {
+				netlooptest.AddSpawn(spawns, bolts, item{})
+			}, func(*rand.Rand, int, *robot) lever { return lever{} })
+		},
+	} {
+		rec := &fatalRecorder{TB: t}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			run(rec)
+		}()
+		<-done
+		if !strings.Contains(rec.text, name+`: class "bolt" is not declared as predicted: add netloop.Predicted()`) {
+			t.Errorf("%s says %q", name, rec.text)
+		}
 	}
 }

@@ -14,11 +14,12 @@ import (
 func TestThePageHasTheGamesFlights(t *testing.T) {
 	over, shots, silent := 0, 0, 0
 	var in arena.Control
-	netlooptest.Vectors(t, "web/testdata/ships.json", 300, arena.Ships, arena.Controls, func(s *arena.Ship, t *netloop.Tick, in arena.Control) {
+	netlooptest.SpawnVectors(t, "web/testdata/ships.json", 300, arena.Ships, arena.Controls, func(s *arena.Ship, t *netloop.Tick, in arena.Control, spawns *netlooptest.Spawns) {
 		was := s.Leaps
 		switch fires := s.Steer(t, in); {
 		case fires:
 			shots++
+			netlooptest.AddSpawn(spawns, arena.Shots, s.Shot(t))
 		case in.Fire && s.Hull == 0:
 			silent++
 		}

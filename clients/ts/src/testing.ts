@@ -22,7 +22,7 @@ export interface Vectors {
   fields: string;
   rate: number[];
   fixedRate: number[];
-  cases: { step: number; state?: object; input: object; want: object }[];
+  cases: { step: number; state?: object; input: object; want: object; spawns?: { class: string; state: object }[] }[];
 }
 
 const SHOWN = 5;
@@ -30,13 +30,19 @@ const SHOWN = 5;
 /**
  * Runs the cases of a class, and throws an Error that lists the cases and fields in which the step
  * function differs from the server's. It compares states as the wire carries them: a difference
- * below a field's quantum is none.
+ * below a field's quantum is none. The step calls spawn for each object that its page spawns, if
+ * netlooptest.SpawnVectors has written the cases.
  */
 export function runVectors<G extends Shape, K extends keyof G["classes"] & string>(
   schema: Schema<G>,
   name: K,
   vectors: Vectors,
-  step: (state: G["classes"][K], input: G["input"], frame: Frame) => void,
+  step: (
+    state: G["classes"][K],
+    input: G["input"],
+    frame: Frame,
+    spawn: <C extends keyof G["classes"] & string>(name: C, state: G["classes"][C]) => void,
+  ) => void,
 ): void {
   if (vectors.class !== name) throw new Error(`the cases are of class "${vectors.class}", not of "${name}"`);
   if (!(vectors.cases?.length > 0)) throw new Error("there are no cases: netlooptest.Vectors writes them");
@@ -56,8 +62,9 @@ export function runVectors<G extends Shape, K extends keyof G["classes"] & strin
     const move = read(input, one.input);
     let found: string;
     try {
-      step(state as G["classes"][K], move as G["input"], frameOf(line, one.step));
-      found = compare(type, state, read(typeOf(`{${fields}}`), one.want));
+      const spawned: [string, unknown][] = [];
+      step(state as G["classes"][K], move as G["input"], frameOf(line, one.step), (of, s) => spawned.push([of, s]));
+      found = compare(type, state, read(typeOf(`{${fields}}`), one.want)) || compareSpawns(schema, spawned, one.spawns ?? []);
     } catch (error) {
       found = String(error);
     }
@@ -84,6 +91,19 @@ function compare(type: Message, got: unknown, want: unknown): string {
   const [is, should] = [decodeMessage(type, a), decodeMessage(type, b)];
   differences(is, should, "", (path) => all.push(`${path} is ${show(at(is, path))}, the server has ${show(at(should, path))}`));
   return all.join("; ");
+}
+
+/** The first difference of the spawned objects; "": none. */
+function compareSpawns(schema: Schema<any>, got: [string, unknown][], want: { class: string; state: object }[]): string {
+  const names = (all: string[]): string => all.join(", ") || "nothing";
+  const [is, should] = [names(got.map(([of]) => of)), names(want.map((one) => one.class))];
+  if (is !== should) return `it spawns ${is}, the server ${should}`;
+  for (const [i, [of, state]] of got.entries()) {
+    const text = `{${Object.entries(schema.classes[of]!.fields).map(([field, kind]) => `${field} ${kind};`).join("")}}`;
+    const found = compare(messageOf(text), state, read(typeOf(text), want[i]!.state));
+    if (found) return `of the spawned ${of} ${found}`;
+  }
+  return "";
 }
 
 const at = (v: any, path: string): unknown => path.split(".").reduce((o, key) => o?.[key], v);

@@ -72,3 +72,17 @@ test("cases of another class, of other fields, or none are refused", () => {
   assert.throws(() => runVectors(schema, "robot", with_({ fields: "{X float32 quant=1/4}" }), stepRobot), /have the fields \{X float32 quant=1\/4\}, and the schema of the page/);
   assert.throws(() => runVectors(schema, "robot", with_({ cases: [] }), stepRobot), /there are no cases/);
 });
+
+test("spawned objects are compared with their classes, order and states", () => {
+  const all = cases();
+  all.cases[0]!.spawns = [{ class: "robot", state: all.cases[0]!.want }];
+  const run = (spawned: (r: any) => any[]): void =>
+    runVectors(schema, "robot", all, (r, lever, frame, spawn) => {
+      stepRobot(r as any, lever as any, frame);
+      if (frame.fixedStep === 1) for (const one of spawned(r)) spawn("robot", one);
+    });
+  run((r) => [structuredClone(r)]);
+  assert.throws(() => run(() => []), /case 1: it spawns nothing, the server robot/);
+  assert.throws(() => run((r) => [r, r]), /case 1: it spawns robot, robot, the server robot/);
+  assert.throws(() => run((r) => [{ ...structuredClone(r), Turns: 9 }]), /case 1: of the spawned robot Turns is 9, the server has/);
+});

@@ -4,7 +4,7 @@ import { connect, type Client, type ObjectClass, type ReplicatedObject } from "@
 
 import { schema, type Arena, type Ship, type Rock, type Shot, type Pickup, type Control } from "../schema.js";
 import type { Controls } from "./controls.js";
-import { glowMs, steer } from "./steer.js";
+import { shot, steer } from "./steer.js";
 
 /** The page's reactions to messages and events. */
 export interface Events {
@@ -60,8 +60,7 @@ export class Game {
    */
   private predict(): void {
     this.ships.predict((ship, wish, frame) => {
-      if (!steer(ship, wish, frame)) return;
-      this.shots.spawn({ X: ship.X, Y: ship.Y, Heading: ship.Heading, End: frame.in(glowMs), Born: { Step: 0n, N: 0 } });
+      if (steer(ship, wish, frame)) this.shots.spawn(shot(ship, frame));
     });
     this.shots.predict(() => {});
   }

@@ -3,7 +3,7 @@
 
 import type { Frame } from "@netloop/client";
 
-import type { Control, Ship } from "../schema.js";
+import type { Control, Ship, Shot } from "../schema.js";
 import { size } from "./camera.js";
 
 const f = Math.fround;
@@ -26,6 +26,11 @@ export function steer(s: Ship, wish: Control, frame: Frame): boolean {
   if (!wish.Fire || frame.left(s.Reload) > 0 || fallen) return false;
   s.Reload = frame.in(reloadMs);
   return true;
+}
+
+/** shot returns the beam of a shot that the ship fires in this step. */
+export function shot(s: Ship, frame: Frame): Shot {
+  return { X: s.X, Y: s.Y, Heading: s.Heading, End: frame.in(glowMs), Born: { Step: 0n, N: 0 } };
 }
 
 /** fly flies a ship by its controls for dt seconds, a float32. */
