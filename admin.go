@@ -99,6 +99,30 @@ func (s *Server) health() (note string, err error) {
 	return note, s.room.e.Watchdog().Err()
 }
 
+// Health returns nil while ticks run. It returns an error if the process should be restarted: no
+// tick of the default room has ended for 2 s, or 10 periods if that is longer, or the watchdog sees
+// one hang. It depends on the ticks alone, and is the answer of /healthz. Any goroutine may call
+// it.
+func (s *Server) Health() error {
+	if _, err := s.health(); err != nil {
+		return fmt.Errorf("netloop: %w", err)
+	}
+	if err := admin.Stalled(s.progress()); err != nil {
+		return fmt.Errorf("netloop: %w", err)
+	}
+	return nil
+}
+
+// Ready returns nil while clients may join, and otherwise an error with the reason: the server is
+// starting, full, overloaded or closing, or a tick hangs. It is the answer of /readyz. Any
+// goroutine may call it.
+func (s *Server) Ready() error {
+	if _, err := s.readiness(); err != nil {
+		return fmt.Errorf("netloop: %w", err)
+	}
+	return nil
+}
+
 // quarantined returns the number of quarantined systems of all rooms.
 func (s *Server) quarantined() (n int) {
 	for _, r := range s.rooms.All() {

@@ -37,7 +37,7 @@ var notInCore = []string{
 // readsClock lists the packages that may call the clock of package time. All others get a clock as
 // a parameter.
 var readsClock = []string{
-	"app", "bench", "bench/", "cluster/nats", "cmd/", "examples/arena/desktop", "examples/login", "internal/admin", "internal/certificate", "internal/clock", "internal/membership", "internal/testing/cubes/cmd", "internal/netem", "internal/net/driver", "internal/net/admission", "internal/net/udpbatch", "internal/testing/nettest", "internal/net/quicnet", "internal/net/wsnet", "internal/net/wtnet", "internal/watchfile", "internal/web", "loadtest", "loadtest/", "persist/", "scripts/",
+	"app", "bench", "bench/", "cluster/nats", "cmd/", "examples/arena/desktop", "examples/login", "internal/admin", "internal/agones", "internal/agones/agonestest", "internal/certificate", "internal/clock", "internal/membership", "internal/testing/cubes/cmd", "internal/netem", "internal/net/driver", "internal/net/admission", "internal/net/udpbatch", "internal/testing/nettest", "internal/net/quicnet", "internal/net/wsnet", "internal/net/wtnet", "internal/watchfile", "internal/web", "loadtest", "loadtest/", "persist/", "scripts/",
 }
 
 // onlyIn lists the packages that may import a module. "" is the root package. An import of lipgloss
@@ -162,7 +162,7 @@ func TestEveryPackageHasADocComment(t *testing.T) {
 }
 
 // inTests lists the packages that no production code may import.
-var inTests = []string{"internal/testing/golden", "internal/testing/nodetest", "internal/testing/refdecoder", "internal/testing/proctest", "internal/testing/seeds", "internal/testing/nettest"}
+var inTests = []string{"internal/agones/agonestest", "internal/testing/golden", "internal/testing/nodetest", "internal/testing/refdecoder", "internal/testing/proctest", "internal/testing/seeds", "internal/testing/nettest"}
 
 func TestCoreKnowsNoNetwork(t *testing.T) {
 	for _, dir := range core {
@@ -479,7 +479,7 @@ func TestDependenciesAreChosen(t *testing.T) {
 		"github.com/HdrHistogram/hdrhistogram-go", "github.com/aclements/go-moremath", "github.com/charmbracelet/x/ansi", "github.com/coder/websocket", "github.com/fsnotify/fsnotify", "github.com/go-viper/mapstructure/v2",
 		"github.com/gofrs/flock",
 		"github.com/golang-jwt/jwt/v5", "github.com/google/go-cmp", "github.com/google/jsonschema-go",
-		"github.com/knadh/koanf/", "github.com/nats-io/nats.go", "github.com/nats-io/nats-server/v2", "github.com/pion/rtp", "github.com/pion/srtp/", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
+		"github.com/knadh/koanf/", "github.com/nats-io/jwt/v2", "github.com/nats-io/nats.go", "github.com/nats-io/nats-server/v2", "github.com/nats-io/nkeys", "github.com/pion/rtp", "github.com/pion/srtp/", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
 		"github.com/quic-go/quic-go", "github.com/rogpeppe/go-internal", "github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/ulikunitz/xz",
 		"go.uber.org/goleak", "go.uber.org/zap", "go.uber.org/zap/exp", "golang.org/x/net", "golang.org/x/sync", "golang.org/x/sys", "golang.org/x/time",
 		"google.golang.org/protobuf", "modernc.org/sqlite", "pgregory.net/rapid",

@@ -4,7 +4,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/internal/netem"
 )
 
@@ -115,5 +117,32 @@ func TestAServerTellsItsProgress(t *testing.T) {
 	}
 	if since, period := s.progress(); since < 0 || period != Hz(60).Period() {
 		t.Errorf("the newest of the ticks, each of which takes %v, was %v ago", period, since)
+	}
+}
+
+// Health and Ready are the answers of the probes: a server without ticks is not healthy, and a
+// closing server is not ready.
+func TestHealthAndReadyAreTheAnswersOfTheProbes(t *testing.T) {
+	s := newStill(t, Config{}, closedGame{new(opening)})
+	if err := s.Ready(); err == nil || err.Error() != "netloop: the server is starting" {
+		t.Errorf("Ready before the start: %v", err)
+	}
+	s.ready.Store(true)
+	if err := s.Ready(); err != nil {
+		t.Errorf("Ready: %v", err)
+	}
+	now := clock.NewVirtual()
+	s.clock.Clock = now
+	now.Set(time.Second)
+	if err := s.Health(); err != nil {
+		t.Errorf("Health: %v", err)
+	}
+	now.Set(time.Hour)
+	if err := s.Health(); err == nil || !strings.Contains(err.Error(), "netloop: no tick ended for ") {
+		t.Errorf("Health without ticks for an hour: %v", err)
+	}
+	s.draining.Store(true)
+	if err := s.Ready(); err == nil || err.Error() != "netloop: the server is closing" {
+		t.Errorf("Ready of a closing server: %v", err)
 	}
 }

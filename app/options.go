@@ -70,6 +70,7 @@ type options struct {
 	SecretFile    string        `name:"secret-file" help:"file with 32 secret bytes or more, instead of the secret in --state-dir"`
 	LogLevel      string        `name:"log-level" help:"lowest level that is logged to stderr: debug, info, warn or error"`
 	LogFormat     string        `name:"log-format" help:"format of the log: text or json"`
+	Agones        bool          `name:"agones" help:"report ready, health, allocation and shutdown to the sidecar of Agones on this machine, port AGONES_SDK_HTTP_PORT or 9358"`
 	AddrFile      string        `name:"addr-file" help:"file for the addresses, as JSON, written once clients may connect"`
 	Record        string        `name:"record" help:"new file for a recording of the game, for the command replay; it has all client data, including tokens"`
 	RecordRooms   string        `name:"record-rooms" help:"folder, created if missing, for recordings of all rooms except the default one, in files named by time and room"`

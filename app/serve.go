@@ -39,6 +39,10 @@ func (p *program) serve(ctx context.Context, c *configuration) error {
 	for _, w := range c.warnings {
 		log.Slog().Warn(w)
 	}
+	sidecar, err := o.agonesPort(p.env)
+	if err != nil {
+		return err
+	}
 	record, err := c.newRecording()
 	if err != nil {
 		return err
@@ -57,6 +61,9 @@ func (p *program) serve(ctx context.Context, c *configuration) error {
 	if err != nil {
 		return errors.Join(err, record.close(false))
 	}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	stopAgones := p.connectAgones(sidecar, s, log.Slog(), end)
 	if o.For > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, o.For, fmt.Errorf("time of --for is over: %v", o.For))
@@ -69,6 +76,7 @@ func (p *program) serve(ctx context.Context, c *configuration) error {
 		out.Info("closing: clients get the reason, the game saves", "because", context.Cause(ctx).Error(), "drain", o.Drain.String())
 	})
 	err = errors.Join(s.Run(ctx), record.close(true))
+	stopAgones()
 	if !stop() {
 		<-said // So that this line is written first.
 	}

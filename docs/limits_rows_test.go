@@ -87,6 +87,13 @@ var limitRows = map[string][]string{
 		"… unread data of a stream | {bytes streamBuffer} for {streamWait}",
 		"… unused keys of clients that tabs open | {maxKeys}, each for {keyTime}",
 	},
+	"internal/agones": {
+		"requests to the sidecar of Agones (`--agones`) | {requestTime} |  | fixed |  | tried again, after {minPause} to {maxPause}",
+		"… an answer, and a message of its watch | {bytes maxAnswer}",
+		"… writes of a counter or of the list of rooms, which has {maxNames} names | one in {hintTime}",
+		"… the last one, at the server's end | {shutdownTime}",
+		"an allocated server without clients and reserved seats | {emptyTime}",
+	},
 	"internal/directory": {
 		"invalid tickets and codes of a site | {RoomBurst} at once, then one in {RoomInterval}",
 		"… the interval at which the list of rooms is made | every {ListInterval}",

@@ -173,12 +173,20 @@ func healthz(w http.ResponseWriter, cfg Config) {
 		text(w, http.StatusServiceUnavailable, err.Error()+"\n")
 		return
 	}
-	since, period := cfg.Progress()
-	if limit := max(stallFloor, stallPeriods*period); since > limit {
-		text(w, http.StatusServiceUnavailable, fmt.Sprintf("no tick ended for %v, limit %v\n", since.Round(time.Millisecond), limit))
+	if err := Stalled(cfg.Progress()); err != nil {
+		text(w, http.StatusServiceUnavailable, err.Error()+"\n")
 		return
 	}
 	text(w, http.StatusOK, "ok"+withNote(note)+"\n")
+}
+
+// Stalled returns an error if the time since the end of the newest tick is longer than the limit
+// for this tick period.
+func Stalled(since, period time.Duration) error {
+	if limit := max(stallFloor, stallPeriods*period); since > limit {
+		return fmt.Errorf("no tick ended for %v, limit %v", since.Round(time.Millisecond), limit)
+	}
+	return nil
 }
 
 // withNote returns the end of a positive answer: ", but " and the note, or "" without a note.
