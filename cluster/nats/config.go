@@ -21,6 +21,8 @@ type Config struct {
 	// Credentials is a file with a user's JWT and key, as nsc makes it. Empty is none; a name and
 	// password, or a token, may be part of the URL.
 	Credentials string
+	// NKey is a file with the seed of a user's key, as nk makes it. Empty is none.
+	NKey string
 	// TLS is the configuration of TLS. Nil is none, unless the URL begins with tls://.
 	TLS *tls.Config
 	// Replicas is the number of NATS servers that keep the names, 1, 3 or 5. Zero is 3, or 1 if
@@ -49,6 +51,8 @@ func (c Config) complete() (Config, error) {
 		return c, fmt.Errorf("cluster/nats: Config.URL is empty: use nats://host:4222")
 	case (cluster.Server{ID: c.Name}).Check() != nil:
 		return c, fmt.Errorf("cluster/nats: Config.Name %q: use 1 to 64 letters, digits, - and _", c.Name)
+	case c.Credentials != "" && c.NKey != "":
+		return c, fmt.Errorf("cluster/nats: Config.NKey %q: use it without Config.Credentials, which have a key", c.NKey)
 	case c.Beat < 10*time.Millisecond || c.Beat > cluster.Beat:
 		return c, fmt.Errorf("cluster/nats: Config.Beat %v: use 0 for %v", c.Beat, cluster.Beat)
 	case c.Replicas != 0 && c.Replicas != 1 && c.Replicas != 3 && c.Replicas != 5:
@@ -74,17 +78,20 @@ func (c *Cluster) connect() (*nats.Conn, error) {
 		nats.Name("netloop " + c.id), nats.NoEcho(), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),
 		nats.ReconnectWait(reconnectWait), nats.ReconnectJitter(reconnectJitter, reconnectJitter),
 		nats.Timeout(dialTime), nats.FlusherTimeout(dialTime), nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(2),
-		nats.ReconnectBufSize(-1), // A message that waited would arrive late.
-		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
-			if c.ctx.Err() == nil { // Otherwise Close has ended it.
-				c.cfg.Log.Warn("connection to NATS lost", "error", err)
-			}
-		}),
-		nats.ReconnectHandler(func(n *nats.Conn) { c.cfg.Log.Info("connected to NATS again", "url", n.ConnectedUrlRedacted()) }),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.cfg.Log.Debug("NATS", "error", err) }),
+		nats.ReconnectBufSize(-1),   // A message that waited would arrive late.
+		nats.IgnoreAuthErrorAbort(), // A corrected password is noticed without a restart.
+		nats.ConnectHandler(c.onConnect), nats.ReconnectHandler(c.onConnect),
+		nats.DisconnectErrHandler(c.onDisconnect), nats.ReconnectErrHandler(c.onRefused), nats.ErrorHandler(c.onError),
 	}
 	if c.cfg.Credentials != "" {
 		options = append(options, nats.UserCredentials(c.cfg.Credentials))
+	}
+	if c.cfg.NKey != "" {
+		key, err := nats.NkeyOptionFromSeed(c.cfg.NKey)
+		if err != nil {
+			return nil, fmt.Errorf("Config.NKey: %w", err)
+		}
+		options = append(options, key)
 	}
 	if c.cfg.TLS != nil {
 		options = append(options, nats.Secure(c.cfg.TLS))

@@ -63,6 +63,7 @@ func (c *Cluster) beats(first chan<- error) {
 		if errors.Is(err, errSynced) {
 			err = c.beat()
 		}
+		c.pollRefusal()
 		if !told && (err == nil || errors.Is(err, cluster.ErrTaken)) {
 			told = true
 			first <- err

@@ -41,6 +41,7 @@ type Cluster struct {
 	mu      sync.Mutex
 	joined  bool
 	closed  bool
+	access  access
 	handler cluster.Handler
 	peers   peers
 	own     own
@@ -115,7 +116,9 @@ func (c *Cluster) Join(ctx context.Context, m cluster.Member) error {
 	case err := <-first:
 		return err
 	case <-ctx.Done():
-		return cluster.ErrBusy
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.access.busy(c.now(), c.cfg.Beat)
 	}
 }
 
@@ -320,8 +323,12 @@ func (c *Cluster) Health() cluster.Health {
 		return cluster.Health{Text: cluster.ErrClosed.Error()}
 	case c.store.problem != nil:
 		return cluster.Health{Text: "the cluster cannot use NATS: " + c.store.problem.Error() + effect}
-	case !c.conn.IsConnected():
+	case !c.access.connected && c.access.refused == nil:
 		return cluster.Health{Text: fmt.Sprintf("NATS is not connected, for %v%s", silence, effect)}
+	case !c.access.connected:
+		return cluster.Health{Text: fmt.Sprintf("NATS is not connected, for %v: %v%s", silence, c.access.refused, effect)}
+	case c.access.denied(c.now(), c.cfg.Beat) != nil:
+		return cluster.Health{Text: c.access.denied(c.now(), c.cfg.Beat).Error() + effect}
 	case c.lease.confirmed == 0 || silence >= cluster.SuspectBeats*c.cfg.Beat:
 		return cluster.Health{Text: fmt.Sprintf("the store of NATS has not answered for %v%s", silence, effect)}
 	case !c.lease.claimed:

@@ -20,9 +20,13 @@ const beat = 200 * time.Millisecond
 
 // bed is a cluster on NATS: the faults of a member are those of its own proxy.
 type bed struct {
-	t     *testing.T
-	urls  []string // of NATS servers
-	name  string
+	t    *testing.T
+	urls []string // of NATS servers
+	name string
+	// A member's configuration besides its URL, name and beat, and the user of its URL.
+	config nats.Config
+	login  string
+
 	mu    sync.Mutex
 	pipes map[cluster.Cluster]*proxy
 }
@@ -38,7 +42,9 @@ func (b *bed) New() cluster.Cluster {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	p := newProxy(b.t, b.urls[len(b.pipes)%len(b.urls)])
-	c, err := nats.New(nats.Config{URL: "nats://" + p.addr(), Name: b.name, Beat: beat})
+	cfg := b.config
+	cfg.URL, cfg.Name, cfg.Beat = "nats://"+b.login+p.addr(), b.name, beat
+	c, err := nats.New(cfg)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -84,6 +84,7 @@ func TestAForeignStream(t *testing.T) {
 func TestConfigurations(t *testing.T) {
 	for field, cfg := range map[string]nats.Config{
 		"Config.URL": {}, "Config.Name": {URL: "x", Name: "a.b"}, "Config.Beat": {URL: "x", Beat: time.Minute}, "Config.Replicas": {URL: "x", Replicas: 2},
+		"Config.NKey": {URL: "x", NKey: "a", Credentials: "b"},
 	} {
 		if _, err := nats.New(cfg); err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s: %v", field, err)

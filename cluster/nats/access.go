@@ -1,0 +1,155 @@
+package nats
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/netloop/netloop/cluster"
+)
+
+// access is the state of the connection to NATS, with the reasons of refusals. The callbacks of the
+// NATS client and the heartbeats write it, with the lock.
+type access struct {
+	connected bool
+	refused   error // of the newest failed attempt to connect
+	// A missing permission. That of a subscription counts until the next connection, that of a
+	// message until messages pass, as heartbeats repeat it.
+	deniedSubscription, deniedMessage error
+	deniedAt                          time.Duration
+	logged                            string // the newest logged reason
+}
+
+// denied returns the missing permission at present, or nil.
+func (a *access) denied(now, beat time.Duration) error {
+	switch {
+	case a.deniedSubscription != nil:
+		return a.deniedSubscription
+	case a.deniedMessage != nil && now-a.deniedAt < cluster.SuspectBeats*beat:
+		return a.deniedMessage
+	}
+	return nil
+}
+
+// busy returns ErrBusy with its reason, if it is known.
+func (a *access) busy(now, beat time.Duration) error {
+	why := a.refused
+	if a.connected {
+		why = a.denied(now, beat)
+	}
+	if why == nil {
+		return cluster.ErrBusy
+	}
+	return fmt.Errorf("%w: %w", cluster.ErrBusy, why)
+}
+
+// onConnect handles a new connection.
+func (c *Cluster) onConnect(n *nats.Conn) {
+	c.mu.Lock()
+	again := c.access.logged != "" || c.access.connected
+	c.access = access{connected: true}
+	c.mu.Unlock()
+	if again {
+		c.cfg.Log.Info("connected to NATS", "url", n.ConnectedUrlRedacted())
+	}
+}
+
+// onDisconnect handles the end of a connection.
+func (c *Cluster) onDisconnect(_ *nats.Conn, err error) {
+	c.mu.Lock()
+	c.access.connected = false
+	c.mu.Unlock()
+	if c.ctx.Err() == nil { // Otherwise Close has ended it.
+		c.warn("connection to NATS lost", err)
+	}
+}
+
+// onRefused handles a failed attempt to connect.
+func (c *Cluster) onRefused(_ *nats.Conn, err error) {
+	if err == nil {
+		return
+	}
+	err = explain(err)
+	c.mu.Lock()
+	c.access.connected, c.access.refused = false, err
+	c.mu.Unlock()
+	c.warn("NATS is not connected", err)
+}
+
+// onError handles an error of a connection that continues.
+func (c *Cluster) onError(_ *nats.Conn, _ *nats.Subscription, err error) {
+	if !errors.Is(err, nats.ErrPermissionViolation) {
+		c.cfg.Log.Debug("NATS", "error", err)
+		return
+	}
+	err = explain(err)
+	c.mu.Lock()
+	if strings.Contains(strings.ToLower(err.Error()), "for subscription") {
+		c.access.deniedSubscription = err
+	} else {
+		c.access.deniedMessage, c.access.deniedAt = err, c.now()
+	}
+	c.mu.Unlock()
+	c.warn("NATS refuses a message or a subscription", err)
+}
+
+// warn logs a reason, unless it is the newest logged one.
+func (c *Cluster) warn(text string, err error) {
+	line := fmt.Sprint(text, err)
+	c.mu.Lock()
+	same := c.access.logged == line
+	c.access.logged = line
+	c.mu.Unlock()
+	if !same {
+		c.cfg.Log.Warn(text, "error", err)
+	}
+}
+
+// pollRefusal reads the reason of a failed attempt to connect that the NATS client reports by no
+// callback. It may wait for an attempt under way.
+func (c *Cluster) pollRefusal() {
+	c.mu.Lock()
+	connected := c.access.connected
+	c.mu.Unlock()
+	if !connected && !c.conn.IsConnected() {
+		c.onRefused(c.conn, c.conn.LastError())
+	}
+}
+
+// explain adds the remedy to an error of the connection.
+func explain(err error) error {
+	var (
+		authority x509.UnknownAuthorityError
+		name      x509.HostnameError
+		invalid   x509.CertificateInvalidError
+		record    tls.RecordHeaderError
+	)
+	switch text := err.Error(); {
+	case errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAccountAuthExpired):
+		return fmt.Errorf("NATS refuses the credentials, because they have expired: make new ones: %w", err)
+	case errors.Is(err, nats.ErrAuthRevoked):
+		return fmt.Errorf("NATS refuses the credentials, because they were revoked: make new ones: %w", err)
+	case errors.Is(err, nats.ErrAuthorization):
+		return fmt.Errorf("NATS refuses the credentials: check the user and password or the token of the URL, or the file of the key: %w", err)
+	case errors.Is(err, nats.ErrPermissionViolation):
+		return fmt.Errorf("the user of NATS lacks a permission: docs/SCALING.md lists all: %w", err)
+	case errors.Is(err, nats.ErrSecureConnRequired):
+		return fmt.Errorf("NATS requires TLS: use a URL with tls://: %w", err)
+	case errors.Is(err, nats.ErrSecureConnWanted), errors.As(err, &record):
+		return fmt.Errorf("NATS offers no TLS: use a URL with nats://, and no CA: %w", err)
+	case errors.As(err, &authority):
+		return fmt.Errorf("the certificate of NATS is signed by an unknown authority: name the file of its CA: %w", err)
+	case errors.As(err, &name):
+		return fmt.Errorf("the certificate of NATS is for other names: use one of them in the URL, or another certificate: %w", err)
+	case errors.As(err, &invalid):
+		return fmt.Errorf("the certificate of NATS is not valid: %w", err)
+	case strings.Contains(text, "certificate required"), strings.Contains(text, "bad certificate"):
+		return fmt.Errorf("NATS requires a certificate of the server: set one in Config.TLS: %w", err)
+	}
+	return err
+}
