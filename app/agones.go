@@ -36,6 +36,21 @@ func (o *options) agonesPort(environ []string) (int, error) {
 	return int(port), nil
 }
 
+// nameAddress sets the address of players for a cluster, if it is not set: Agones knows it, since
+// it selects the port of the machine.
+func (c *configuration) nameAddress(ctx context.Context, sidecar int) error {
+	o := c.options
+	if sidecar == 0 || o.Cluster == "" || o.PublicAddr != "" {
+		return nil
+	}
+	addr, err := agones.Address(ctx, sidecar)
+	if err != nil {
+		return c.bad("public-addr", o.PublicAddr, "name the address at which players reach this server: "+err.Error())
+	}
+	o.PublicAddr = addr
+	return nil
+}
+
 // fingerprintBytes is the length of the schema's fingerprint in a label: 32 hexadecimal digits of
 // the 63 characters that Kubernetes allows.
 const fingerprintBytes = 16

@@ -164,3 +164,45 @@ func TestThePortOfTheSidecarIsChecked(t *testing.T) {
 		t.Errorf("without a port: %d, %v", port, err)
 	}
 }
+
+// In a cluster the address of players is that of Agones, unless it is set.
+func TestAgonesNamesTheAddressOfPlayers(t *testing.T) {
+	s, environ := sidecar(t)
+	for name, tt := range map[string]struct {
+		o    options
+		want string
+	}{
+		"by Agones":         {options{Agones: true, Cluster: "nats://127.0.0.1:1"}, "127.0.0.1:7777"},
+		"set":               {options{Agones: true, Cluster: "nats://127.0.0.1:1", PublicAddr: "192.0.2.1:4433"}, "192.0.2.1:4433"},
+		"without a cluster": {options{Agones: true}, ""},
+		"without Agones":    {options{Cluster: "nats://127.0.0.1:1"}, ""},
+	} {
+		c, err := newConfiguration(newGame())
+		if err != nil {
+			t.Fatal(err)
+		}
+		*c.options = tt.o
+		port, err := tt.o.agonesPort(environ)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.nameAddress(t.Context(), port); err != nil || c.options.PublicAddr != tt.want {
+			t.Errorf("%s: address %q, not %q: %v", name, c.options.PublicAddr, tt.want, err)
+		}
+	}
+	s.Fail(func(http.ResponseWriter, *http.Request) bool { return true })
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	c, err := newConfiguration(newGame())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.options.Agones, c.options.Cluster = true, "nats://127.0.0.1:1"
+	port, err := c.options.agonesPort(environ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.nameAddress(ctx, port); err == nil || !strings.Contains(err.Error(), "public-addr") || !strings.Contains(err.Error(), "names no address") {
+		t.Errorf("without an answer: %v", err)
+	}
+}

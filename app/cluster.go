@@ -48,7 +48,7 @@ func (o *options) checkCluster(bad func(key string, value any, remedy string) er
 	case o.PublicAddr != "" && !hostPort(o.PublicAddr):
 		return bad("public-addr", o.PublicAddr, "use host:port, for instance 203.0.113.7:4433")
 	}
-	if host, _, err := net.SplitHostPort(o.Listen); o.PublicAddr == "" && err == nil && everywhere(host) {
+	if host, _, err := net.SplitHostPort(o.Listen); o.PublicAddr == "" && !o.Agones && err == nil && everywhere(host) {
 		return bad("public-addr", o.PublicAddr, "name the address at which players reach this server: listen is on all addresses of the machine")
 	}
 	for _, r := range o.routes() {

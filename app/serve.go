@@ -52,6 +52,9 @@ func (p *program) serve(ctx context.Context, c *configuration) error {
 		return errors.Join(err, record.close(false))
 	}
 	network := o.newSimulation()
+	if err := c.nameAddress(ctx, sidecar); err != nil {
+		return errors.Join(err, record.close(false))
+	}
 	joined, err := c.openCluster(p.env, log.Slog())
 	if err != nil {
 		return errors.Join(err, record.close(false))

@@ -90,6 +90,7 @@ var limitRows = map[string][]string{
 	"internal/agones": {
 		"requests to the sidecar of Agones (`--agones`) | {requestTime} |  | fixed |  | tried again, after {minPause} to {maxPause}",
 		"… an answer, and a message of its watch | {bytes maxAnswer}",
+		"… the wait for the address of players, in a cluster | {addressTime}",
 		"… writes of a counter or of the list of rooms, which has {maxNames} names | one in {hintTime}",
 		"… the last one, at the server's end | {shutdownTime}",
 		"an allocated server without clients and reserved seats | {emptyTime}",

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"net"
 	"strconv"
 	"strings"
 	"time"
@@ -27,6 +29,7 @@ const (
 // gameServer is the part of a GameServer that the server uses.
 type gameServer struct {
 	state    state
+	address  string        // of players, host:port; empty while Agones has given none
 	deleted  bool          // Kubernetes deletes the GameServer
 	period   time.Duration // of health checks; 0 is unknown
 	counters map[string]counter
@@ -77,7 +80,12 @@ type message struct {
 		} `json:"health"`
 	} `json:"spec"`
 	Status struct {
-		State    state              `json:"state"`
+		State   state  `json:"state"`
+		Address string `json:"address"`
+		Ports   []struct {
+			Name string `json:"name"`
+			Port number `json:"port"`
+		} `json:"ports"`
 		Counters map[string]counter `json:"counters"`
 		Lists    map[string]list    `json:"lists"`
 	} `json:"status"`
@@ -117,9 +125,35 @@ func (m *message) gameServer() (*gameServer, error) {
 	const day = number(24 * time.Hour / time.Second)
 	return &gameServer{
 		state:    m.Status.State,
+		address:  m.address(),
 		deleted:  m.Meta.Deletion != 0,
 		period:   time.Duration(min(max(m.Spec.Health.Period, 0), day)) * time.Second,
 		counters: m.Status.Counters,
 		lists:    m.Status.Lists,
 	}, nil
+}
+
+// The limit of the name of a machine, and the name of the port that players use. If no port has
+// this name, they use the first one.
+const (
+	maxHost  = 253
+	gamePort = "default"
+)
+
+// address returns the address of players, or "".
+func (m *message) address() string {
+	host, ports := m.Status.Address, m.Status.Ports
+	if host == "" || len(host) > maxHost || len(ports) == 0 {
+		return ""
+	}
+	port := ports[0].Port
+	for _, p := range ports {
+		if p.Name == gamePort {
+			port = p.Port
+		}
+	}
+	if port < 1 || port > math.MaxUint16 {
+		return ""
+	}
+	return net.JoinHostPort(host, strconv.FormatInt(int64(port), 10))
 }
