@@ -5,6 +5,8 @@ GOLANGCI_VERSION := v2.15.0
 GOLANGCI := .tools/golangci-lint-$(GOLANGCI_VERSION)
 GOVULNCHECK_VERSION := v1.8.0
 GOVULNCHECK := .tools/govulncheck-$(GOVULNCHECK_VERSION)
+KUBECONFORM_VERSION := v0.8.0
+KUBECONFORM := .tools/kubeconform-$(KUBECONFORM_VERSION)
 
 ADDR      ?= 127.0.0.1:4433# the server for `make load`
 ADMIN     ?= 127.0.0.1:8080# its admin listener, which has the tick figures
@@ -168,7 +170,11 @@ verify: build ## the long tests: SEEDS=20000 seeds of each simulation, then a lo
 simulate: ## play SEEDS=20000 whole servers from seed FROM=1 on; a failing story is printed and shortened
 	go test -count=1 -timeout 24h $(TESTFLAGS) ./internal/simulation -run '$(if $(REAL),TestRealStories,TestStories)$$' -args -seeds $(SEEDS) -from $(FROM)
 
-lint: $(GOLANGCI) ## golangci-lint with gosec; govulncheck if its database is reachable; buf lint if npm is installed
+# The manifests of Kubernetes; the values of NATS' chart are none.
+MANIFESTS := $(filter-out %/nats-values.yaml,$(wildcard deploy/kubernetes/*.yaml))
+
+lint: $(GOLANGCI) $(KUBECONFORM) ## golangci-lint with gosec; kubeconform; govulncheck if its database is reachable; buf lint if npm is installed
+	$(KUBECONFORM) -strict -summary -schema-location 'deploy/kubernetes/schemas/{{ .ResourceKind }}.json' $(MANIFESTS)
 	@set -e; for dir in . $(TOOLS); do (cd $$dir && $(CURDIR)/$(GOLANGCI) run ./...); done
 	cd $(DESKTOP) && GOOS=windows $(CURDIR)/$(GOLANGCI) run ./...
 	@if curl -fsS -m 10 -o /dev/null https://vuln.go.dev/index/db.json 2>/dev/null; then \
@@ -268,6 +274,10 @@ clean: ## remove built files
 $(GOLANGCI):
 	GOBIN=$(CURDIR)/.tools go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 	mv .tools/golangci-lint $@
+
+$(KUBECONFORM):
+	GOBIN=$(CURDIR)/.tools go install github.com/yannh/kubeconform/cmd/kubeconform@$(KUBECONFORM_VERSION)
+	mv .tools/kubeconform $@
 
 $(GOVULNCHECK):
 	GOBIN=$(CURDIR)/.tools go install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
