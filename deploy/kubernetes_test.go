@@ -159,7 +159,7 @@ func TestSchemasRefuseMistakes(t *testing.T) {
 	}
 }
 
-// pods returns the pod templates of game servers, by file.
+// pods returns the pod templates, by file.
 func pods(t *testing.T) map[string]manifest {
 	t.Helper()
 	all := map[string]manifest{}
@@ -171,7 +171,7 @@ func pods(t *testing.T) map[string]manifest {
 			all[m.file] = manifest{m.file, m.at("spec", "template").(map[string]any)}
 		}
 	}
-	if len(all) != 2 {
+	if len(all) != 3 {
 		t.Fatalf("%d pod templates", len(all))
 	}
 	return all
@@ -184,6 +184,7 @@ func TestPodsUseExistingSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, pod := range pods(t) {
+		directs := strings.HasSuffix(file, "director.yaml")
 		env, _ := pod.at("spec", "containers", 0, "env").([]any)
 		values := map[string]string{}
 		for _, e := range env {
@@ -225,7 +226,7 @@ func TestPodsUseExistingSettings(t *testing.T) {
 			t.Errorf("%s: the admin listener has the port %s, the container %s", file, values["NETLOOP_ADMIN"], port)
 		}
 		// The drain, a minute to save, and the work and connections that end.
-		if grace, _ := pod.at("spec", "terminationGracePeriodSeconds").(float64); values["NETLOOP_DRAIN"] != "5m" || grace < 300+60+6+5+5 {
+		if grace, _ := pod.at("spec", "terminationGracePeriodSeconds").(float64); !directs && (values["NETLOOP_DRAIN"] != "5m" || grace < 300+60+6+5+5) {
 			t.Errorf("%s: a drain of %s in a grace period of %v s", file, values["NETLOOP_DRAIN"], grace)
 		}
 	}
@@ -234,11 +235,16 @@ func TestPodsUseExistingSettings(t *testing.T) {
 // Selectors of services, budgets and policies match the labels of the pods, and the autoscaler
 // knows its fleet and counter.
 func TestSelectorsMatchThePods(t *testing.T) {
-	labels := map[string]any{}
+	labels := func(name string) string {
+		component := "server"
+		if strings.HasSuffix(name, "director") {
+			component = "director"
+		}
+		return "map[app.kubernetes.io/component:" + component + " app.kubernetes.io/name:arena]"
+	}
 	for file, pod := range pods(t) {
-		labels = pod.at("metadata", "labels").(map[string]any)
-		if fmt.Sprint(labels) != "map[app.kubernetes.io/component:server app.kubernetes.io/name:arena]" {
-			t.Errorf("%s: labels %v", file, labels)
+		if got := fmt.Sprint(pod.at("metadata", "labels")); got != labels(strings.TrimSuffix(file, ".yaml")) {
+			t.Errorf("%s: labels %v", file, got)
 		}
 	}
 	for _, m := range manifests(t) {
@@ -252,9 +258,9 @@ func TestSelectorsMatchThePods(t *testing.T) {
 			if m.at("spec", "fleetName") != "arena" || m.at("spec", "policy", "counter", "key") != "players" {
 				t.Errorf("%s: of another fleet or counter", m.file)
 			}
-		case strings.HasPrefix(name, "arena") && name != "arena-director" && selector != nil:
-			if fmt.Sprint(m.at(selector...)) != fmt.Sprint(labels) {
-				t.Errorf("%s: %s %s selects %v, not %v", m.file, m.kind(), name, m.at(selector...), labels)
+		case strings.HasPrefix(name, "arena") && selector != nil:
+			if got := fmt.Sprint(m.at(selector...)); got != labels(name) {
+				t.Errorf("%s: %s %s selects %v, not %v", m.file, m.kind(), name, got, labels(name))
 			}
 		}
 	}
