@@ -92,6 +92,9 @@ func (c Code) counter() int { return int(min(c, Code(numCodes-1))) } // Also whe
 type Refusal struct {
 	Code Code
 	Text string
+	// Moved is the server of the room, with CodeMoved, for a client that can move to another
+	// server; nil without one.
+	Moved *MovedTo
 }
 
 // Error implements error.

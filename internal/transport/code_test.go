@@ -27,7 +27,7 @@ func TestCodesInWords(t *testing.T) {
 func TestEndsAndRefusalsInWords(t *testing.T) {
 	for want, err := range map[string]error{
 		"transport: refused: full":                      &Refusal{Code: CodeFull},
-		"transport: refused: full: 64 clients":          &Refusal{CodeFull, "64 clients"},
+		"transport: refused: full: 64 clients":          &Refusal{Code: CodeFull, Text: "64 clients"},
 		"transport: closed: left":                       &Closed{Code: CodeLeft, Text: "left"},
 		"transport: closed: left: for good":             &Closed{Code: CodeLeft, Text: "for good"},
 		"transport: closed by the peer: left":           &Closed{Code: CodeLeft, Remote: true},

@@ -28,17 +28,21 @@ var (
 		frameSchemaAccepted: sized, frameState: sized, frameStateApplied: sized, frameTimeScale: sized,
 		frameAccepted: sized, frameReceived: sized, frameClosing: sized, frameMove: sized, frameMoved: sized,
 	}
-	messageFields   = layout{1: varint, 2: varint, 3: varint, 4: varint, 5: varint, 6: sized, 7: sized, 8: varint}
-	acksFields      = layout{1: varint, 2: sized | once | strict} // Runs are packed, in one field.
-	timesFields     = layout{1: varint, 2: varint, 3: varint}
-	epochFields     = layout{1: varint, 2: varint}
-	digestFields    = layout{1: varint, 2: varint}
-	countFields     = layout{1: varint}
-	moveFields      = layout{1: sized}
-	closeFields     = layout{1: varint, 2: sized}
-	timeScaleFields = layout{1: varint, 2: varint, 3: varint, 4: varint, 5: varint}
-	overloadFields  = layout{1: varint, 2: varint}
-	statusFields    = layout{1: varint, 2: varint, 3: varint, 4: varint, 5: varint}
+	messageFields = layout{1: varint, 2: varint, 3: varint, 4: varint, 5: varint, 6: sized, 7: sized, 8: varint}
+	acksFields    = layout{1: varint, 2: sized | once | strict} // Runs are packed, in one field.
+	timesFields   = layout{1: varint, 2: varint, 3: varint}
+	epochFields   = layout{1: varint, 2: varint}
+	digestFields  = layout{1: varint, 2: varint}
+	countFields   = layout{1: varint}
+	moveFields    = layout{1: sized}
+	movedFields   = layout{1: sized, 2: sized | once}
+	// The fields of a Destination and of an Address.
+	destinationFields = layout{1: sized}
+	addressFields     = layout{1: sized, 2: sized, 3: sized, 4: sized}
+	closeFields       = layout{1: varint, 2: sized}
+	timeScaleFields   = layout{1: varint, 2: varint, 3: varint, 4: varint, 5: varint}
+	overloadFields    = layout{1: varint, 2: varint}
+	statusFields      = layout{1: varint, 2: varint, 3: varint, 4: varint, 5: varint}
 )
 
 // datagram is a datagram with a valid envelope. Its slices point into the bytes.
@@ -214,6 +218,20 @@ func parseMove(b []byte) (ticket string, err error) {
 		w.err = errFrame
 	}
 	return ticket, w.err
+}
+
+// parseMoved reads a frame moved; to is nil if the room is on this server.
+func parseMoved(b []byte) (ticket string, to Destination, err error) {
+	if ticket, err = parseMove(b); err != nil {
+		return "", nil, err
+	}
+	w := walk(b, &movedFields)
+	for w.next() {
+		if w.num == 2 {
+			to, w.err = parseDestination(w.bytes)
+		}
+	}
+	return ticket, to, w.err
 }
 
 func parseClose(b []byte) (c Closed, err error) {

@@ -13,6 +13,13 @@ func goldens(t *testing.T) map[string][]byte {
 	server, client := pair(SessionConfig{})
 	question := Message{Method: 3, Stage: 3, Call: 9, Payload: []byte("hi")}
 	answer := Message{Method: 3, Call: 9, Reply: true, Code: uint32(CodeRefused), Text: "no"}
+	hash := make([]byte, 32)
+	hash[0], hash[31] = 0xca, 0xfe
+	away := MovedTo{Ticket: "a@box", To: Destination{
+		{Carrier: "quic", Addr: "[::1]:7777", Name: "b.example"},
+		{Carrier: "websocket", Addr: "wss://b.example/netloop"},
+		{Carrier: "webtransport", Addr: "[::1]:7777", Hashes: [][]byte{hash}},
+	}}
 	vectors := map[string][]byte{
 		"frame-message":  appendMessageFrame(nil, &question, sizeMessage(&question)),
 		"frame-reply":    appendMessageFrame(nil, &answer, sizeMessage(&answer)),
@@ -20,17 +27,19 @@ func goldens(t *testing.T) map[string][]byte {
 		"frame-overload": appendOverloadFrame(nil, Overload{Level: 1, SendEvery: 2}),
 		"frame-time-scale": appendTimeScaleFrame(nil, TimeScale{
 			Num: 1, Den: 3, Tick: 300, At: 5 * time.Second, Fraction: 1 << 63}),
-		"frame-state":    appendStateFrame(nil, []byte{0xde, 0xad, 0xbe, 0xef}),
-		"frame-applied":  appendCountFrame(nil, frameStateApplied, 9),
-		"frame-accepted": appendCountFrame(nil, frameAccepted, 12),
-		"frame-received": appendCountFrame(nil, frameReceived, 16),
-		"frame-closing":  appendCountFrame(nil, frameClosing, 30_000_000_000),
-		"frame-move":     appendMoveFrame(nil, frameMove, "a@box"),
-		"frame-moved":    appendMoveFrame(nil, frameMoved, "a@box"),
-		"frame-digest":   appendDigestFrame(nil, 120, false),
-		"frame-full":     appendDigestFrame(nil, 0, true),
-		"frame-close":    appendCloseFrame(nil, Closed{Code: CodeKicked, Text: "cheated"}),
-		"frame-refused":  AppendRefused(nil, &Refusal{CodeFull, "8 of 8"}),
+		"frame-state":         appendStateFrame(nil, []byte{0xde, 0xad, 0xbe, 0xef}),
+		"frame-applied":       appendCountFrame(nil, frameStateApplied, 9),
+		"frame-accepted":      appendCountFrame(nil, frameAccepted, 12),
+		"frame-received":      appendCountFrame(nil, frameReceived, 16),
+		"frame-closing":       appendCountFrame(nil, frameClosing, 30_000_000_000),
+		"frame-move":          appendMoveFrame(nil, frameMove, "a@box"),
+		"frame-moved":         appendMoveFrame(nil, frameMoved, "a@box"),
+		"frame-moved-away":    frameOf(t, &netloopv1.Frame{Kind: &netloopv1.Frame_Moved{Moved: away.message()}}),
+		"frame-refused-moved": AppendRefused(nil, &Refusal{Code: CodeMoved, Text: "on b", Moved: &away}),
+		"frame-digest":        appendDigestFrame(nil, 120, false),
+		"frame-full":          appendDigestFrame(nil, 0, true),
+		"frame-close":         appendCloseFrame(nil, Closed{Code: CodeKicked, Text: "cheated"}),
+		"frame-refused":       AppendRefused(nil, &Refusal{Code: CodeFull, Text: "8 of 8"}),
 		"frame-hello": frameOf(t, &netloopv1.Frame{Kind: &netloopv1.Frame_Hello{Hello: &netloopv1.Hello{
 			Protocol: 1, Schema: "arena", Major: 1, Minor: 2, Fingerprint: []byte{0xca, 0xfe}}}}),
 		"frame-welcome": mustWelcome(t, &netloopv1.Welcome{

@@ -63,6 +63,9 @@ type Greeting struct {
 	// returns a *Refusal or a *Closed if the client cannot play there. A nil Adapt refuses all
 	// tables.
 	Adapt func(*netloopv1.SchemaTables) error
+	// Hold delays the hello: it is called once the connection is established, and the hello is sent
+	// when Hold's argument is called, once and by any goroutine. A nil Hold does not delay it.
+	Hold func(send func())
 
 	parts  int
 	size   int
@@ -121,7 +124,7 @@ func (g *Greeting) adapt() error {
 	}
 	g.tables, g.done = nil, true
 	if g.Adapt == nil {
-		return &Refusal{CodeSchemaMismatch, "server has another schema"}
+		return &Refusal{Code: CodeSchemaMismatch, Text: "server has another schema"}
 	}
 	return g.Adapt(&t)
 }
@@ -173,7 +176,7 @@ func (r *Reception) Take(frame []byte) (answer []byte, admit *netloopv1.Hello, e
 	f, err := decodeFrame(frame)
 	if _, ok := f.GetKind().(*netloopv1.Frame_SchemaAccepted); err != nil || !ok {
 		r.Stats.Drop(DropHello, 1)
-		return nil, nil, &Refusal{CodeProtocol, "second frame does not accept the schema"}
+		return nil, nil, &Refusal{Code: CodeProtocol, Text: "second frame does not accept the schema"}
 	}
 	return nil, r.hello, nil
 }

@@ -166,7 +166,7 @@ func TestHostileTablesEndTheHandshake(t *testing.T) {
 
 func TestGoodbyeSaysWhoseFaultItIs(t *testing.T) {
 	g := Greeting{Adapt: func(*netloopv1.SchemaTables) error {
-		return &Refusal{CodeSchemaMismatch, strings.Repeat("x", 2*MaxText)}
+		return &Refusal{Code: CodeSchemaMismatch, Text: strings.Repeat("x", 2*MaxText)}
 	}}
 	_, _, err := g.Take(part(t, 0, ""))
 	if bye := g.Goodbye(err); bye.Code != CodeSchemaMismatch || len(bye.Text) != MaxText {
@@ -176,7 +176,7 @@ func TestGoodbyeSaysWhoseFaultItIs(t *testing.T) {
 	if _, _, err := old.Take(part(t, 0, "")); old.Goodbye(err).Code != CodeSchemaMismatch {
 		t.Error("a client that cannot adapt:", err)
 	}
-	for _, err := range []error{&Refusal{CodeSchemaMismatch, "the server's"}, &Refusal{CodeFull, ""}, errors.New("away")} {
+	for _, err := range []error{&Refusal{Code: CodeSchemaMismatch, Text: "the server's"}, &Refusal{Code: CodeFull, Text: ""}, errors.New("away")} {
 		if bye := new(Greeting).Goodbye(err); bye.Code != CodeLeft {
 			t.Errorf("%v: %v", err, bye)
 		}

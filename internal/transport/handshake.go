@@ -96,7 +96,10 @@ func AppendWelcome(dst []byte, w *netloopv1.Welcome) ([]byte, error) {
 // AppendRefused appends the server's answer to a hello that it does not accept.
 func AppendRefused(dst []byte, r *Refusal) []byte {
 	f := &netloopv1.Refused{Code: netloopv1.Code(r.Code), Text: clip(r.Text)}
-	// AppendFrame cannot fail here: a clipped text fits, and is valid UTF-8.
+	if r.Moved != nil && r.Moved.fits() {
+		f.Moved = r.Moved.message()
+	}
+	// AppendFrame cannot fail here: a clipped text and a checked destination fit.
 	dst, _ = AppendFrame(dst, &netloopv1.Frame{Kind: &netloopv1.Frame_Refused{Refused: f}})
 	return dst
 }
@@ -120,18 +123,18 @@ func decodeFrame(frame []byte) (*netloopv1.Frame, error) {
 func DecodeHello(frame []byte) (*netloopv1.Hello, error) {
 	f, err := decodeFrame(frame)
 	if err != nil {
-		return nil, &Refusal{CodeProtocol, "first frame is malformed"}
+		return nil, &Refusal{Code: CodeProtocol, Text: "first frame is malformed"}
 	}
 	h := f.GetHello()
 	switch {
 	case h == nil:
-		return nil, &Refusal{CodeProtocol, "first frame is not a hello"}
+		return nil, &Refusal{Code: CodeProtocol, Text: "first frame is not a hello"}
 	case h.Protocol != ProtocolVersion:
-		return nil, &Refusal{CodeBadVersion, fmt.Sprintf("server has protocol version %d, client %d", ProtocolVersion, h.Protocol)}
+		return nil, &Refusal{Code: CodeBadVersion, Text: fmt.Sprintf("server has protocol version %d, client %d", ProtocolVersion, h.Protocol)}
 	case len(h.Ticket) > maxTicketText:
-		return nil, &Refusal{CodeProtocol, fmt.Sprintf("ticket is larger than %d bytes", maxTicketText)}
+		return nil, &Refusal{Code: CodeProtocol, Text: fmt.Sprintf("ticket is larger than %d bytes", maxTicketText)}
 	case len(h.Room) > maxHandshakeText || len(h.Schema) > maxHandshakeText || len(h.Build) > maxHandshakeText:
-		return nil, &Refusal{CodeProtocol, fmt.Sprintf("room, schema or build is larger than %d bytes", maxHandshakeText)}
+		return nil, &Refusal{Code: CodeProtocol, Text: fmt.Sprintf("room, schema or build is larger than %d bytes", maxHandshakeText)}
 	}
 	return h, nil
 }
@@ -141,7 +144,11 @@ func DecodeHello(frame []byte) (*netloopv1.Hello, error) {
 func decodeAnswer(f *netloopv1.Frame) (*netloopv1.Welcome, error) {
 	switch k := f.Kind.(type) {
 	case *netloopv1.Frame_Refused:
-		return nil, &Refusal{Code(k.Refused.GetCode()), clip(k.Refused.GetText())}
+		r := &Refusal{Code: Code(k.Refused.GetCode()), Text: clip(k.Refused.GetText())}
+		if r.Code == CodeMoved {
+			r.Moved = movedTo(k.Refused.GetMoved())
+		}
+		return nil, r
 	case *netloopv1.Frame_Welcome:
 		w := k.Welcome
 		if w.GetTickRate().GetNum() == 0 || w.GetTickRate().GetDen() == 0 || w.GetFixedRate().GetNum() == 0 || w.GetFixedRate().GetDen() == 0 {
@@ -158,5 +165,5 @@ func Declined(err error) (r *Refusal, said bool) {
 	if errors.As(err, &r) {
 		return r, true
 	}
-	return &Refusal{CodeInternal, "internal error"}, false
+	return &Refusal{Code: CodeInternal, Text: "internal error"}, false
 }

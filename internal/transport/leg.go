@@ -68,8 +68,9 @@ func (l *leg) end(c Closed) {
 	l.box.ended = true
 	if l.box.cause == nil {
 		c.Text = clip(c.Text)
-		if c.Remote && !l.cfg.Client && c.Code < CodeGame && c.Code != CodeTimeout {
-			// A client may send any code, but it can only leave or lose the connection.
+		if c.Remote && !l.cfg.Client && c.Code < CodeGame && c.Code != CodeTimeout && (c.Code != CodeMoved || !l.box.travels) {
+			// A client may send any code, but it can only leave, lose the connection, or move to
+			// another server after it was told to.
 			c.Code = CodeLeft
 		}
 		l.box.cause = &c

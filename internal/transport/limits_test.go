@@ -18,6 +18,7 @@ func TestTheLimitsMatchThePage(t *testing.T) {
 	wire("a frame; `hello` and `welcome` | %v bytes; %v bytes |", MaxFrame, MaxHandshake)
 	wire("the parts of the tables; their bytes | %v; %v |", maxTableParts, MaxTables)
 	wire("a text | %v bytes |", MaxText)
+	wire("addresses of a destination; hashes of one; each of its texts | %v; %v; %v bytes |", MaxAddresses, maxHashes, maxAddress)
 	wire("a payload in a frame; in a datagram | %v bytes (writer); %v bytes (writer) |", MaxPayload, MaxDatagramPayload)
 	wire("a datagram | %v bytes |", MaxDatagram)
 	wire("how far back datagram numbers, and acknowledgements, reach | %v |", AckWindow)

@@ -41,6 +41,7 @@ type mailbox struct {
 	moving  bool   // the session's last frame is queued, and another session may follow
 	follows *Next  // on a moving client: the next session
 	ticket  string // ticket of the frame moved, on a server
+	travels bool   // on a server: the client was told to move to another server
 	greeted bool   // after the frame moved: the hello or the welcome has arrived
 }
 

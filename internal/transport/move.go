@@ -147,6 +147,20 @@ func (l *leg) receiveTicket(at time.Duration, k ArrivalKind, body []byte) error 
 	return nil
 }
 
+// receiveMoved handles the frame that tells a client to move.
+func (l *leg) receiveMoved(at time.Duration, body []byte) error {
+	ticket, to, err := parseMoved(body)
+	if err != nil {
+		return l.broken(err)
+	}
+	a := Arrival{Kind: MoveTold, At: at, Message: Message{Text: ticket}}
+	if to != nil {
+		a.Decoded = to
+	}
+	l.pushReliable(&a, len(ticket))
+	return nil
+}
+
 // receiveHandover handles a frame after the session's last frame: the first frame of the next
 // session, or a late frame of the old session, which is dropped.
 func (l *leg) receiveHandover(kind protowire.Number, frame []byte) error {

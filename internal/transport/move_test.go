@@ -119,7 +119,7 @@ func TestASessionFollowsAnother(t *testing.T) {
 // A refused move closes the connection with the reason, which the client's Done gets.
 func TestAMoveMayBeRefused(t *testing.T) {
 	m := newMoved(t)
-	m.refuse = &Refusal{CodeTicket, "no"}
+	m.refuse = &Refusal{Code: CodeTicket, Text: "no"}
 	m.tell()
 	m.follow()
 	if m.server.ReceiveStream(2, m.client.AppendStream(nil, 1000)) == nil {

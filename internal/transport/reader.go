@@ -336,7 +336,7 @@ func (l *leg) receiveFrame(at time.Duration, frame []byte) error {
 	case kind == frameMove && !l.cfg.Client && l.cfg.AskMoves:
 		return l.receiveTicket(at, MoveAsked, body)
 	case kind == frameMoved && l.cfg.Client:
-		return l.receiveTicket(at, MoveTold, body)
+		return l.receiveMoved(at, body)
 	case kind == frameDigest && !l.cfg.Client:
 		return l.receiveDigest(at, body)
 	default:

@@ -29,6 +29,8 @@ type SessionConfig struct {
 	Limits Limits
 	// Moves reports that the client can continue with another session over the same connection.
 	Moves bool
+	// Travels reports that the client can move to a room of another server.
+	Travels bool
 	// AskMoves permits the client to request a move, on a server. Without it such a frame is a
 	// protocol violation.
 	AskMoves bool

@@ -302,7 +302,7 @@ func TestHandshake(t *testing.T) {
 		t.Error(err)
 	}
 
-	frame, _, _ = CutFrame(AppendRefused(nil, &Refusal{CodeFull, "come back \xff later"}), MaxHandshake)
+	frame, _, _ = CutFrame(AppendRefused(nil, &Refusal{Code: CodeFull, Text: "come back \xff later"}), MaxHandshake)
 	var r *Refusal
 	if _, _, err := new(Greeting).Take(frame); !errors.As(err, &r) || r.Code != CodeFull || r.Text != "come back ? later" {
 		t.Error(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/netloop/netloop/internal/transport"
@@ -20,7 +21,11 @@ const DefaultTablesTimeout = 5 * time.Second
 // goodbye.
 func Greet(ctx context.Context, conn Conn, g *transport.Greeting, hello []byte, tables time.Duration) (*netloopv1.Welcome, error) {
 	stop := context.AfterFunc(ctx, func() { conn.Close(transport.CodeLeft, "") })
-	w, err := greet(conn, g, hello, tables)
+	var w *netloopv1.Welcome
+	err := hold(ctx, conn, g)
+	if err == nil {
+		w, err = greet(conn, g, hello, tables)
+	}
 	if !stop() && err == nil {
 		err = ctx.Err() // The connection is being closed.
 	}
@@ -29,6 +34,23 @@ func Greet(ctx context.Context, conn Conn, g *transport.Greeting, hello []byte, 
 		conn.Close(bye.Code, bye.Text)
 	}
 	return w, err
+}
+
+// hold waits until the greeting may send its hello.
+func hold(ctx context.Context, conn Conn, g *transport.Greeting) error {
+	if g.Hold == nil {
+		return nil
+	}
+	send := make(chan struct{})
+	g.Hold(sync.OnceFunc(func() { close(send) }))
+	select {
+	case <-send:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-conn.Context().Done():
+		return conn.Err()
+	}
 }
 
 func greet(conn Conn, g *transport.Greeting, hello []byte, tables time.Duration) (*netloopv1.Welcome, error) {

@@ -58,8 +58,17 @@ func (c *Conn) dial(g transport.Greeting, cfg transport.SessionConfig, done func
 			return true // No handler: the server does not answer.
 		}
 		c.server.sendReliable(initialSize, func() bool {
-			e.stream.waiting = first
-			e.takeStream()
+			hello := func() {
+				if !finished {
+					e.stream.waiting = first
+					e.takeStream()
+				}
+			}
+			if g.Hold != nil {
+				g.Hold(hello)
+			} else {
+				hello()
+			}
 			return true
 		})
 		return true

@@ -531,7 +531,9 @@ type Hello struct {
 	// Whether the client can move to another room over this connection.
 	Moves bool `protobuf:"varint,15,opt,name=moves,proto3" json:"moves,omitempty"`
 	// Of a client that moves: the number of its first datagram that belongs to the new session.
-	Datagram      uint64 `protobuf:"varint,16,opt,name=datagram,proto3" json:"datagram,omitempty"`
+	Datagram uint64 `protobuf:"varint,16,opt,name=datagram,proto3" json:"datagram,omitempty"`
+	// Whether the client can move to a room of another server.
+	Travels       bool `protobuf:"varint,17,opt,name=travels,proto3" json:"travels,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -662,6 +664,13 @@ func (x *Hello) GetDatagram() uint64 {
 		return x.Datagram
 	}
 	return 0
+}
+
+func (x *Hello) GetTravels() bool {
+	if x != nil {
+		return x.Travels
+	}
+	return false
 }
 
 // Resume is the state of a client after a break of its connection.
@@ -1544,7 +1553,9 @@ type Refused struct {
 	// The reason.
 	Code Code `protobuf:"varint,1,opt,name=code,proto3,enum=netloop.v1.Code" json:"code,omitempty"`
 	// The reason as text.
-	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	// Only with CODE_MOVED, to a client that travels: the room is on another server.
+	Moved         *Move `protobuf:"bytes,3,opt,name=moved,proto3" json:"moved,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1591,6 +1602,13 @@ func (x *Refused) GetText() string {
 		return x.Text
 	}
 	return ""
+}
+
+func (x *Refused) GetMoved() *Move {
+	if x != nil {
+		return x.Moved
+	}
+	return nil
 }
 
 // Message is one RPC, one question of a call, or one answer to it.
@@ -2316,7 +2334,8 @@ type Frame_Move struct {
 }
 
 type Frame_Moved struct {
-	// Server to client, last frame of a session: the client must move to another room.
+	// Server to client: the client must move to another room. It is the last frame of a session,
+	// unless the room is on another server.
 	Moved *Move `protobuf:"bytes,18,opt,name=moved,proto3,oneof"`
 }
 
@@ -2360,7 +2379,9 @@ func (*Frame_Moved) isFrame_Kind() {}
 type Move struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The value of Hello.ticket after the move.
-	Ticket        string `protobuf:"bytes,1,opt,name=ticket,proto3" json:"ticket,omitempty"`
+	Ticket string `protobuf:"bytes,1,opt,name=ticket,proto3" json:"ticket,omitempty"`
+	// Server to client: the server of the room, if it is another server than the sender.
+	To            *Destination `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2402,6 +2423,133 @@ func (x *Move) GetTicket() string {
 	return ""
 }
 
+func (x *Move) GetTo() *Destination {
+	if x != nil {
+		return x.To
+	}
+	return nil
+}
+
+// Destination is a server to which a client moves.
+type Destination struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The server's addresses, at most 8.
+	Addresses     []*Address `protobuf:"bytes,1,rep,name=addresses,proto3" json:"addresses,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Destination) Reset() {
+	*x = Destination{}
+	mi := &file_netloop_v1_netloop_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Destination) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Destination) ProtoMessage() {}
+
+func (x *Destination) ProtoReflect() protoreflect.Message {
+	mi := &file_netloop_v1_netloop_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Destination.ProtoReflect.Descriptor instead.
+func (*Destination) Descriptor() ([]byte, []int) {
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *Destination) GetAddresses() []*Address {
+	if x != nil {
+		return x.Addresses
+	}
+	return nil
+}
+
+// Address is the address of a server for one carrier.
+type Address struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The carrier: quic, webtransport or websocket. A client skips others.
+	Carrier string `protobuf:"bytes,1,opt,name=carrier,proto3" json:"carrier,omitempty"`
+	// Host and port; for webtransport and websocket also the URL.
+	Addr string `protobuf:"bytes,2,opt,name=addr,proto3" json:"addr,omitempty"`
+	// The name in the server's certificate; empty is the host of addr.
+	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// The SHA-256 hashes of certificates that no authority has signed, at most 4, each of 32 bytes.
+	// Empty: the certificate is signed by an authority.
+	Hashes        [][]byte `protobuf:"bytes,4,rep,name=hashes,proto3" json:"hashes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Address) Reset() {
+	*x = Address{}
+	mi := &file_netloop_v1_netloop_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Address) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Address) ProtoMessage() {}
+
+func (x *Address) ProtoReflect() protoreflect.Message {
+	mi := &file_netloop_v1_netloop_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Address.ProtoReflect.Descriptor instead.
+func (*Address) Descriptor() ([]byte, []int) {
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *Address) GetCarrier() string {
+	if x != nil {
+		return x.Carrier
+	}
+	return ""
+}
+
+func (x *Address) GetAddr() string {
+	if x != nil {
+		return x.Addr
+	}
+	return ""
+}
+
+func (x *Address) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Address) GetHashes() [][]byte {
+	if x != nil {
+		return x.Hashes
+	}
+	return nil
+}
+
 // Accepted confirms that the client is in the room.
 type Accepted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2414,7 +2562,7 @@ type Accepted struct {
 
 func (x *Accepted) Reset() {
 	*x = Accepted{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[21]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2426,7 +2574,7 @@ func (x *Accepted) String() string {
 func (*Accepted) ProtoMessage() {}
 
 func (x *Accepted) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[21]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2439,7 +2587,7 @@ func (x *Accepted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Accepted.ProtoReflect.Descriptor instead.
 func (*Accepted) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{21}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Accepted) GetReceived() uint64 {
@@ -2460,7 +2608,7 @@ type MessagesReceived struct {
 
 func (x *MessagesReceived) Reset() {
 	*x = MessagesReceived{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[22]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2472,7 +2620,7 @@ func (x *MessagesReceived) String() string {
 func (*MessagesReceived) ProtoMessage() {}
 
 func (x *MessagesReceived) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[22]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2485,7 +2633,7 @@ func (x *MessagesReceived) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessagesReceived.ProtoReflect.Descriptor instead.
 func (*MessagesReceived) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{22}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *MessagesReceived) GetMessages() uint64 {
@@ -2507,7 +2655,7 @@ type Closing struct {
 
 func (x *Closing) Reset() {
 	*x = Closing{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[23]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2519,7 +2667,7 @@ func (x *Closing) String() string {
 func (*Closing) ProtoMessage() {}
 
 func (x *Closing) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[23]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2532,7 +2680,7 @@ func (x *Closing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Closing.ProtoReflect.Descriptor instead.
 func (*Closing) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{23}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Closing) GetLeftNs() uint64 {
@@ -2557,7 +2705,7 @@ type AckRanges struct {
 
 func (x *AckRanges) Reset() {
 	*x = AckRanges{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[24]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2569,7 +2717,7 @@ func (x *AckRanges) String() string {
 func (*AckRanges) ProtoMessage() {}
 
 func (x *AckRanges) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[24]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2582,7 +2730,7 @@ func (x *AckRanges) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckRanges.ProtoReflect.Descriptor instead.
 func (*AckRanges) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{24}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *AckRanges) GetNewest() uint64 {
@@ -2610,7 +2758,7 @@ type TimeRequest struct {
 
 func (x *TimeRequest) Reset() {
 	*x = TimeRequest{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[25]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2622,7 +2770,7 @@ func (x *TimeRequest) String() string {
 func (*TimeRequest) ProtoMessage() {}
 
 func (x *TimeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[25]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2635,7 +2783,7 @@ func (x *TimeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TimeRequest.ProtoReflect.Descriptor instead.
 func (*TimeRequest) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{25}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *TimeRequest) GetSentNs() uint64 {
@@ -2660,7 +2808,7 @@ type TimeReply struct {
 
 func (x *TimeReply) Reset() {
 	*x = TimeReply{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[26]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2672,7 +2820,7 @@ func (x *TimeReply) String() string {
 func (*TimeReply) ProtoMessage() {}
 
 func (x *TimeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[26]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2685,7 +2833,7 @@ func (x *TimeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TimeReply.ProtoReflect.Descriptor instead.
 func (*TimeReply) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{26}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *TimeReply) GetRequestNs() uint64 {
@@ -2729,7 +2877,7 @@ type InputStatus struct {
 
 func (x *InputStatus) Reset() {
 	*x = InputStatus{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[27]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2741,7 +2889,7 @@ func (x *InputStatus) String() string {
 func (*InputStatus) ProtoMessage() {}
 
 func (x *InputStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[27]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2754,7 +2902,7 @@ func (x *InputStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputStatus.ProtoReflect.Descriptor instead.
 func (*InputStatus) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{27}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *InputStatus) GetNewest() uint64 {
@@ -2820,7 +2968,7 @@ type Datagram struct {
 
 func (x *Datagram) Reset() {
 	*x = Datagram{}
-	mi := &file_netloop_v1_netloop_proto_msgTypes[28]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2832,7 +2980,7 @@ func (x *Datagram) String() string {
 func (*Datagram) ProtoMessage() {}
 
 func (x *Datagram) ProtoReflect() protoreflect.Message {
-	mi := &file_netloop_v1_netloop_proto_msgTypes[28]
+	mi := &file_netloop_v1_netloop_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2845,7 +2993,7 @@ func (x *Datagram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Datagram.ProtoReflect.Descriptor instead.
 func (*Datagram) Descriptor() ([]byte, []int) {
-	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{28}
+	return file_netloop_v1_netloop_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Datagram) GetNumber() uint64 {
@@ -2916,7 +3064,7 @@ var File_netloop_v1_netloop_proto protoreflect.FileDescriptor
 const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\n" +
 	"\x18netloop/v1/netloop.proto\x12\n" +
-	"netloop.v1\"\xff\x02\n" +
+	"netloop.v1\"\x99\x03\n" +
 	"\x05Hello\x12\x1a\n" +
 	"\bprotocol\x18\x01 \x01(\rR\bprotocol\x12\x16\n" +
 	"\x06schema\x18\x02 \x01(\tR\x06schema\x12\x14\n" +
@@ -2932,7 +3080,8 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\x06ticket\x18\r \x01(\tR\x06ticket\x12\x1a\n" +
 	"\bspectate\x18\x0e \x01(\bR\bspectate\x12\x14\n" +
 	"\x05moves\x18\x0f \x01(\bR\x05moves\x12\x1a\n" +
-	"\bdatagram\x18\x10 \x01(\x04R\bdatagramJ\x04\b\x06\x10\aJ\x04\b\f\x10\r\"h\n" +
+	"\bdatagram\x18\x10 \x01(\x04R\bdatagram\x12\x18\n" +
+	"\atravels\x18\x11 \x01(\bR\atravelsJ\x04\b\x06\x10\aJ\x04\b\f\x10\r\"h\n" +
 	"\x06Resume\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\fR\x05token\x12\x1a\n" +
 	"\breceived\x18\x02 \x01(\x04R\breceived\x12\x12\n" +
@@ -3002,10 +3151,11 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\bdatagram\x18\x10 \x01(\x04R\bdatagram\x12\x1c\n" +
 	"\tspectator\x18\x11 \x01(\bR\tspectator\x12\x14\n" +
 	"\x05moves\x18\x12 \x01(\bR\x05moves\x12\x18\n" +
-	"\ahandles\x18\x13 \x01(\fR\ahandles\"C\n" +
+	"\ahandles\x18\x13 \x01(\fR\ahandles\"k\n" +
 	"\aRefused\x12$\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x10.netloop.v1.CodeR\x04code\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"\xdc\x01\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\x12&\n" +
+	"\x05moved\x18\x03 \x01(\v2\x10.netloop.v1.MoveR\x05moved\"\xdc\x01\n" +
 	"\aMessage\x12\x16\n" +
 	"\x06method\x18\x01 \x01(\rR\x06method\x12'\n" +
 	"\x05stage\x18\x02 \x01(\x0e2\x11.netloop.v1.StageR\x05stage\x12\x12\n" +
@@ -3056,9 +3206,17 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\aclosing\x18\x10 \x01(\v2\x13.netloop.v1.ClosingH\x00R\aclosing\x12&\n" +
 	"\x04move\x18\x11 \x01(\v2\x10.netloop.v1.MoveH\x00R\x04move\x12(\n" +
 	"\x05moved\x18\x12 \x01(\v2\x10.netloop.v1.MoveH\x00R\x05movedB\x06\n" +
-	"\x04kind\"\x1e\n" +
+	"\x04kind\"G\n" +
 	"\x04Move\x12\x16\n" +
-	"\x06ticket\x18\x01 \x01(\tR\x06ticket\"&\n" +
+	"\x06ticket\x18\x01 \x01(\tR\x06ticket\x12'\n" +
+	"\x02to\x18\x02 \x01(\v2\x17.netloop.v1.DestinationR\x02to\"@\n" +
+	"\vDestination\x121\n" +
+	"\taddresses\x18\x01 \x03(\v2\x13.netloop.v1.AddressR\taddresses\"c\n" +
+	"\aAddress\x12\x18\n" +
+	"\acarrier\x18\x01 \x01(\tR\acarrier\x12\x12\n" +
+	"\x04addr\x18\x02 \x01(\tR\x04addr\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x16\n" +
+	"\x06hashes\x18\x04 \x03(\fR\x06hashes\"&\n" +
 	"\bAccepted\x12\x1a\n" +
 	"\breceived\x18\x01 \x01(\x04R\breceived\".\n" +
 	"\x10MessagesReceived\x12\x1a\n" +
@@ -3185,7 +3343,7 @@ func file_netloop_v1_netloop_proto_rawDescGZIP() []byte {
 }
 
 var file_netloop_v1_netloop_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_netloop_v1_netloop_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_netloop_v1_netloop_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_netloop_v1_netloop_proto_goTypes = []any{
 	(Stage)(0),               // 0: netloop.v1.Stage
 	(Code)(0),                // 1: netloop.v1.Code
@@ -3213,14 +3371,16 @@ var file_netloop_v1_netloop_proto_goTypes = []any{
 	(*StateApplied)(nil),     // 23: netloop.v1.StateApplied
 	(*Frame)(nil),            // 24: netloop.v1.Frame
 	(*Move)(nil),             // 25: netloop.v1.Move
-	(*Accepted)(nil),         // 26: netloop.v1.Accepted
-	(*MessagesReceived)(nil), // 27: netloop.v1.MessagesReceived
-	(*Closing)(nil),          // 28: netloop.v1.Closing
-	(*AckRanges)(nil),        // 29: netloop.v1.AckRanges
-	(*TimeRequest)(nil),      // 30: netloop.v1.TimeRequest
-	(*TimeReply)(nil),        // 31: netloop.v1.TimeReply
-	(*InputStatus)(nil),      // 32: netloop.v1.InputStatus
-	(*Datagram)(nil),         // 33: netloop.v1.Datagram
+	(*Destination)(nil),      // 26: netloop.v1.Destination
+	(*Address)(nil),          // 27: netloop.v1.Address
+	(*Accepted)(nil),         // 28: netloop.v1.Accepted
+	(*MessagesReceived)(nil), // 29: netloop.v1.MessagesReceived
+	(*Closing)(nil),          // 30: netloop.v1.Closing
+	(*AckRanges)(nil),        // 31: netloop.v1.AckRanges
+	(*TimeRequest)(nil),      // 32: netloop.v1.TimeRequest
+	(*TimeReply)(nil),        // 33: netloop.v1.TimeReply
+	(*InputStatus)(nil),      // 34: netloop.v1.InputStatus
+	(*Datagram)(nil),         // 35: netloop.v1.Datagram
 }
 var file_netloop_v1_netloop_proto_depIdxs = []int32{
 	6,  // 0: netloop.v1.Hello.resume:type_name -> netloop.v1.Resume
@@ -3241,37 +3401,40 @@ var file_netloop_v1_netloop_proto_depIdxs = []int32{
 	15, // 15: netloop.v1.Welcome.epoch:type_name -> netloop.v1.Epoch
 	21, // 16: netloop.v1.Welcome.time_scale:type_name -> netloop.v1.TimeScale
 	1,  // 17: netloop.v1.Refused.code:type_name -> netloop.v1.Code
-	0,  // 18: netloop.v1.Message.stage:type_name -> netloop.v1.Stage
-	1,  // 19: netloop.v1.Message.code:type_name -> netloop.v1.Code
-	4,  // 20: netloop.v1.Overload.level:type_name -> netloop.v1.OverloadLevel
-	1,  // 21: netloop.v1.Close.code:type_name -> netloop.v1.Code
-	5,  // 22: netloop.v1.Frame.hello:type_name -> netloop.v1.Hello
-	16, // 23: netloop.v1.Frame.welcome:type_name -> netloop.v1.Welcome
-	17, // 24: netloop.v1.Frame.refused:type_name -> netloop.v1.Refused
-	18, // 25: netloop.v1.Frame.message:type_name -> netloop.v1.Message
-	15, // 26: netloop.v1.Frame.epoch:type_name -> netloop.v1.Epoch
-	19, // 27: netloop.v1.Frame.digest_request:type_name -> netloop.v1.DigestRequest
-	22, // 28: netloop.v1.Frame.close:type_name -> netloop.v1.Close
-	20, // 29: netloop.v1.Frame.overload:type_name -> netloop.v1.Overload
-	12, // 30: netloop.v1.Frame.schema_part:type_name -> netloop.v1.SchemaPart
-	13, // 31: netloop.v1.Frame.schema_accepted:type_name -> netloop.v1.SchemaAccepted
-	23, // 32: netloop.v1.Frame.state_applied:type_name -> netloop.v1.StateApplied
-	21, // 33: netloop.v1.Frame.time_scale:type_name -> netloop.v1.TimeScale
-	26, // 34: netloop.v1.Frame.accepted:type_name -> netloop.v1.Accepted
-	27, // 35: netloop.v1.Frame.messages_received:type_name -> netloop.v1.MessagesReceived
-	28, // 36: netloop.v1.Frame.closing:type_name -> netloop.v1.Closing
-	25, // 37: netloop.v1.Frame.move:type_name -> netloop.v1.Move
-	25, // 38: netloop.v1.Frame.moved:type_name -> netloop.v1.Move
-	29, // 39: netloop.v1.Datagram.acks:type_name -> netloop.v1.AckRanges
-	30, // 40: netloop.v1.Datagram.time_request:type_name -> netloop.v1.TimeRequest
-	31, // 41: netloop.v1.Datagram.time_reply:type_name -> netloop.v1.TimeReply
-	18, // 42: netloop.v1.Datagram.messages:type_name -> netloop.v1.Message
-	32, // 43: netloop.v1.Datagram.input_status:type_name -> netloop.v1.InputStatus
-	44, // [44:44] is the sub-list for method output_type
-	44, // [44:44] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	25, // 18: netloop.v1.Refused.moved:type_name -> netloop.v1.Move
+	0,  // 19: netloop.v1.Message.stage:type_name -> netloop.v1.Stage
+	1,  // 20: netloop.v1.Message.code:type_name -> netloop.v1.Code
+	4,  // 21: netloop.v1.Overload.level:type_name -> netloop.v1.OverloadLevel
+	1,  // 22: netloop.v1.Close.code:type_name -> netloop.v1.Code
+	5,  // 23: netloop.v1.Frame.hello:type_name -> netloop.v1.Hello
+	16, // 24: netloop.v1.Frame.welcome:type_name -> netloop.v1.Welcome
+	17, // 25: netloop.v1.Frame.refused:type_name -> netloop.v1.Refused
+	18, // 26: netloop.v1.Frame.message:type_name -> netloop.v1.Message
+	15, // 27: netloop.v1.Frame.epoch:type_name -> netloop.v1.Epoch
+	19, // 28: netloop.v1.Frame.digest_request:type_name -> netloop.v1.DigestRequest
+	22, // 29: netloop.v1.Frame.close:type_name -> netloop.v1.Close
+	20, // 30: netloop.v1.Frame.overload:type_name -> netloop.v1.Overload
+	12, // 31: netloop.v1.Frame.schema_part:type_name -> netloop.v1.SchemaPart
+	13, // 32: netloop.v1.Frame.schema_accepted:type_name -> netloop.v1.SchemaAccepted
+	23, // 33: netloop.v1.Frame.state_applied:type_name -> netloop.v1.StateApplied
+	21, // 34: netloop.v1.Frame.time_scale:type_name -> netloop.v1.TimeScale
+	28, // 35: netloop.v1.Frame.accepted:type_name -> netloop.v1.Accepted
+	29, // 36: netloop.v1.Frame.messages_received:type_name -> netloop.v1.MessagesReceived
+	30, // 37: netloop.v1.Frame.closing:type_name -> netloop.v1.Closing
+	25, // 38: netloop.v1.Frame.move:type_name -> netloop.v1.Move
+	25, // 39: netloop.v1.Frame.moved:type_name -> netloop.v1.Move
+	26, // 40: netloop.v1.Move.to:type_name -> netloop.v1.Destination
+	27, // 41: netloop.v1.Destination.addresses:type_name -> netloop.v1.Address
+	31, // 42: netloop.v1.Datagram.acks:type_name -> netloop.v1.AckRanges
+	32, // 43: netloop.v1.Datagram.time_request:type_name -> netloop.v1.TimeRequest
+	33, // 44: netloop.v1.Datagram.time_reply:type_name -> netloop.v1.TimeReply
+	18, // 45: netloop.v1.Datagram.messages:type_name -> netloop.v1.Message
+	34, // 46: netloop.v1.Datagram.input_status:type_name -> netloop.v1.InputStatus
+	47, // [47:47] is the sub-list for method output_type
+	47, // [47:47] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_netloop_v1_netloop_proto_init() }
@@ -3305,7 +3468,7 @@ func file_netloop_v1_netloop_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_netloop_v1_netloop_proto_rawDesc), len(file_netloop_v1_netloop_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   29,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
