@@ -68,6 +68,7 @@ type Entrance struct {
 	Resumable bool
 	Received  uint64
 	Kept      bool
+	Travels   bool // it can move to another server
 	Addr      string
 	Instead   uint64 // the dropped client that loses its seat to this client; 0: none
 }
@@ -83,7 +84,7 @@ type Post struct {
 // Sender is the sending room of a message.
 type Sender struct{ Room, Kind string }
 
-// Command is an operator's command to the room.
+// Command is a command to the room, of an operator or of another server.
 type Command struct {
 	Kind   CommandKind
 	Client uint64 // of Kick
@@ -102,6 +103,7 @@ const (
 	Enable
 	Lock
 	Unlock
+	Arrived // a client has arrived at another server; Text is the number of its move
 )
 
 // Result is the result of asynchronous work.

@@ -69,13 +69,15 @@ func (a *Admission) admit(ctx context.Context, hello *netloopv1.Hello, remote st
 		Minor: a.minor(hello), Spectator: hello.GetSpectate(),
 	}
 	var otherwise error
+	var known *Identity
 	if shown != nil {
+		known = shown.Identity()
 		defer a.seats.PutBack(shown) // No effect if the ticket was used for a seat.
 		join.Ticket, join.Reserved, join.Spectator = true, shown.Params, shown.Spectator
 	} else if otherwise, err = a.refuseNewcomer(hello); err != nil {
 		return nil, err
 	}
-	if err := a.vet(ctx, join); err != nil {
+	if err := a.vet(ctx, join, known); err != nil {
 		return nil, cmp.Or(otherwise, err)
 	}
 	q := &seats.Request{Who: join, Policy: a.spec.SameSubject, Ticket: shown, Otherwise: otherwise, NextID: a.cfg.Server.NextID}
@@ -86,9 +88,12 @@ func (a *Admission) admit(ctx context.Context, hello *netloopv1.Hello, remote st
 	return a.admission(&admitted{seat: at, join: join, who: join, evicts: q.Evicts, addr: remote}, conn, hello), nil
 }
 
-// vet checks the token of a newcomer, asks the game, and applies penalties.
-func (a *Admission) vet(ctx context.Context, join *Join) error {
-	if err := a.cfg.Identify(ctx, join); err != nil {
+// vet checks the token of a newcomer, unless its player is known by its ticket. Then it asks the
+// game, and applies penalties.
+func (a *Admission) vet(ctx context.Context, join *Join, known *Identity) error {
+	if known != nil {
+		join.Subject, join.Claims = known.Subject, known.Claims
+	} else if err := a.cfg.Identify(ctx, join); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.AdmitTimeout)
@@ -210,14 +215,16 @@ func (a *Admission) askToAdmit(ctx context.Context, join *Join) error {
 // number of the client's connection.
 func (a *Admission) admission(e *admitted, conn uint64, hello *netloopv1.Hello) *transport.Admitted {
 	resume := hello.GetResume()
-	e.resumable = resume != nil && a.spec.KeepDropped > 0
+	// A client that moves to another server returns by its secret if it is not accepted there.
+	e.resumable = resume != nil && (a.spec.KeepDropped > 0 || a.spec.Travels && hello.GetTravels())
+	e.travels = hello.GetTravels()
 	if e.join == nil {
 		e.received, e.kept = resume.GetReceived(), resume.GetKept()
 	}
 	var secret []byte
 	var keep time.Duration
 	if e.resumable {
-		secret, keep = a.seats.Issue(e.seat), a.spec.KeepDropped
+		secret, keep = a.seats.Issue(e.seat), max(a.spec.KeepDropped, 0)
 	}
 	id := e.seat.ID
 	epoch := a.epoch.Load()
@@ -250,7 +257,7 @@ func (a *Admission) admission(e *admitted, conn uint64, hello *netloopv1.Hello) 
 		Session: transport.SessionConfig{
 			ID: id, Conn: conn, Inbox: a.inbox, Clock: a.clock.Now, Stats: a.cfg.Stats, Decode: a.schema.Decode,
 			Size: a.schema.Size, Limits: a.cfg.LinkLimits,
-			Moves: hello.GetMoves(), AskMoves: a.moves,
+			Moves: hello.GetMoves(), Travels: hello.GetTravels(), AskMoves: a.moves,
 			Sent: a.sent.sender(id),
 		},
 		Who: e.who,
@@ -320,6 +327,7 @@ type admitted struct {
 	resumable bool   // the client may resume later
 	received  uint64 // number of the room's reliable messages that the client has received
 	kept      bool   // the client still has its copies of the state
+	travels   bool   // the client can move to another server
 	addr      string
 }
 

@@ -16,6 +16,7 @@ type Client struct {
 	Game any // the game's handle of the client, from Game.Enter on
 
 	presence
+	travels
 
 	id        uint64
 	room      *Room
@@ -141,7 +142,8 @@ func (c *Client) Kick(code transport.Code, text string) {
 }
 
 // Move lets the client leave at the end of this tick and move to the room of a ticket. A client
-// without a connection moves once it has resumed.
+// without a connection moves once it has resumed. With Spec.Travels the ticket is bound first, and
+// a client that moves to another server leaves when it has arrived there: see travel.go.
 func (c *Client) Move(ticket string) {
 	if c.kicked == nil && c.moving == "" {
 		c.moving = ticket
@@ -179,7 +181,10 @@ func (c *Client) observeLink() {
 		c.heard = max(c.heard, c.heardAt(link.LastArrival))
 		if !c.spoke {
 			c.spoke, c.known = true, true
-			c.room.Admission.seats.Heard(c.seat, c.conn)
+			if who := c.room.Admission.seats.Heard(c.seat, c.conn); who != nil {
+				c.origin = &who.From
+				c.confirm()
+			}
 		}
 	}
 	c.link = link

@@ -11,7 +11,11 @@ import (
 )
 
 // maxCommands bounds the commands that wait for a tick. People send commands, one at a time.
-const maxCommands = 16
+// maxArrivals bounds those of other servers: one for each client that has moved there.
+const (
+	maxCommands = 16
+	maxArrivals = 1024
+)
 
 // Commands are the operator's commands to a room. A command is an outside fact: transport.poll
 // executes it, and a recording contains it.
@@ -33,7 +37,11 @@ type command struct {
 func (c *Commands) Execute(ctx context.Context, cmd recording.Command) error {
 	done := make(chan error, 1) // Size 1: a caller that no longer waits does not block the tick.
 	c.mu.Lock()
-	if len(c.waiting) >= maxCommands {
+	limit := maxCommands
+	if cmd.Kind == recording.Arrived {
+		limit = maxArrivals
+	}
+	if c.countLocked(cmd.Kind == recording.Arrived) >= limit {
 		c.mu.Unlock()
 		return errors.New("too many commands wait: try again")
 	}
@@ -46,6 +54,16 @@ func (c *Commands) Execute(ctx context.Context, cmd recording.Command) error {
 	case <-ctx.Done():
 		return errors.New("no tick ended meanwhile: the command may still be executed")
 	}
+}
+
+// countLocked returns the number of waiting arrivals, or of all other waiting commands.
+func (c *Commands) countLocked(arrivals bool) (n int) {
+	for i := range c.waiting {
+		if (c.waiting[i].Kind == recording.Arrived) == arrivals {
+			n++
+		}
+	}
+	return n
 }
 
 // some reports whether a command waits. Any goroutine may call it.
@@ -88,6 +106,8 @@ func (c *Commands) execute(cmd recording.Command) error {
 	case recording.Lock, recording.Unlock:
 		c.room.Admission.Lock(cmd.Kind == recording.Lock)
 		return nil
+	case recording.Arrived:
+		return c.room.connections.arrived(cmd.Client, cmd.Text)
 	}
 	return fmt.Errorf("there is no command %d", cmd.Kind)
 }

@@ -103,6 +103,7 @@ type Spec struct {
 	MaxRewind   time.Duration // see viewcheck.go; 0 or less: no rewinds
 	CloseEmpty  time.Duration // an empty room closes after this game time; 0 or less: never
 	Sleep       bool          // the room skips idle ticks: see sleep.go
+	Travels     bool          // clients may move to rooms of other servers: see travel.go
 }
 
 // Hertz returns the tick rate as a number.
@@ -121,6 +122,8 @@ type Config struct {
 	// their refusal: another server of the cluster may have a room of this name. A nil Hold never
 	// refuses.
 	Hold func() error
+	// Travel is the access to other servers, if Spec.Travels is set; nil in a replay.
+	Travel Travel
 	// Tick is the game's type of the running tick. The room passes it to the checks of a
 	// schema.Method.
 	Tick any

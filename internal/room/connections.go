@@ -97,7 +97,7 @@ func (c *Client) disconnect(why *transport.Closed) {
 
 // connect makes s the session of a client and starts its snapshots.
 func (c *Client) connect(e *admitted, s *transport.Session) {
-	c.session, c.conn, c.resumable = s, s.Conn(), e.resumable
+	c.session, c.conn, c.resumable, c.canTravel = s, s.Conn(), e.resumable, e.travels
 	c.dropped, c.spoke, c.heard = nil, false, c.room.now.GameTime
 	c.room.Admission.seats.Await(c.seat, false)
 	c.window = transport.NewWindow(c.room.Load.sendPeriod())
@@ -121,6 +121,9 @@ func (cs *connections) resume(c *Client, e *admitted, s *transport.Session) {
 	}
 	c.join.Addr = e.addr
 	c.connect(e, s)
+	if c.travels.bound != nil && c.told {
+		s.LetTravel()
+	}
 	c.before = c.received
 	c.peer.Resume(e.kept)
 	cs.metrics.Resumes.Add(1, resumeKind(e))
@@ -154,6 +157,7 @@ func resumeKind(e *admitted) string {
 func (c *Client) startOver(j *Join) {
 	c.join = j
 	c.program++
+	c.travels.replaced()
 	c.unsent = 0
 	c.backlog, c.received = nil, 0
 	if c.inputs != nil {
@@ -187,7 +191,7 @@ func (cs *connections) lost(c *Client, why *transport.Closed) {
 		return
 	}
 	cs.stall.lostClient(c, why)
-	c.dropped, c.until = why, cs.now.GameTime+cs.spec.KeepDropped
+	c.dropped, c.until = why, cs.now.GameTime+cs.keepTime(c, why)
 	cs.admission.seats.Await(c.seat, true)
 	cs.from = c
 	defer cs.forget()
@@ -196,9 +200,9 @@ func (cs *connections) lost(c *Client, why *transport.Closed) {
 
 // mayResume reports whether a client may resume after the end of its connection.
 func (cs *connections) mayResume(c *Client, why *transport.Closed) bool {
-	broken := why.Code == transport.CodeLost || why.Code == transport.CodeTimeout
+	broken := why.Code == transport.CodeLost || why.Code == transport.CodeTimeout || c.travelled(why)
 	returns := c.resumable || c.join.Subject != "" && cs.spec.SameSubject == TakeOver
-	return cs.spec.KeepDropped > 0 && broken && returns && c.known && c.kicked == nil && !cs.room.Shutdown.ending
+	return cs.keepTime(c, why) > 0 && broken && returns && c.known && c.kicked == nil && !cs.room.Shutdown.ending
 }
 
 // expire removes dropped clients that were kicked, that have too many waiting messages, or whose
@@ -212,7 +216,7 @@ func (cs *connections) expire() {
 		case c.dropped != nil && c.backlog != nil && c.backlog.Overflowed():
 			cs.leave(c, &transport.Closed{Code: transport.CodeSlow, Text: "more messages waited for it than are kept"})
 		case c.dropped != nil && now >= c.until:
-			cs.leave(c, c.dropped)
+			cs.leave(c, c.expired())
 		case c.dropped == nil && c.kicked == nil && now-c.heard >= cs.spec.LostAfter:
 			why := &transport.Closed{Code: transport.CodeTimeout, Text: "nothing was heard for " + cs.spec.LostAfter.String()}
 			c.disconnect(why)
@@ -239,8 +243,13 @@ func (cs *connections) closeEmpty() {
 	cs.room.Close(why.Code, why.Text)
 }
 
-// depart removes a client that moves to another room, and sends it the ticket for that room.
+// depart removes a client that moves to another room, and sends it the ticket for that room. In a
+// cluster the ticket is bound before.
 func (cs *connections) depart(c *Client) {
+	if cs.spec.Travels && !c.local && namesRoom(c.moving) {
+		cs.bind(c)
+		return
+	}
 	cs.sent.closed(c.id, &transport.Closed{Code: transport.CodeMoved, Text: c.moving})
 	cs.leave(c, &transport.Closed{Code: transport.CodeMoved})
 	cs.admission.seats.RemoveSession(c.session) // The session continues in the other room.
@@ -271,6 +280,8 @@ func (cs *connections) join(c *Client, e *admitted, s *transport.Session) {
 	}
 	s.Accept(0)
 	c.tellRoom()
+	c.settled = true
+	c.confirm()
 }
 
 // leave removes a client: exactly once for each that joined.

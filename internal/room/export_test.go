@@ -177,3 +177,12 @@ func (r *Room) Schema() *schema.Schema { return r.schema }
 
 // AnswerQuestions answers the waiting questions, as the end of a tick does.
 func (r *Room) AnswerQuestions() { r.Questions.answer(0) }
+
+// SetTravel lets the clients of a room move to other servers, before its first tick.
+func (r *Room) SetTravel(t Travel) { r.spec.Travels, r.cfg.Travel = true, t }
+
+// SetKeepDropped sets the time for which seats are kept.
+func (r *Room) SetKeepDropped(d time.Duration) { r.spec.KeepDropped = d }
+
+// TravelKeep is the least time for which the seat of a client is kept that moves elsewhere.
+const TravelKeep = travelKeep

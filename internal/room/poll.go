@@ -50,7 +50,9 @@ func (r *Room) takeArrival(a *transport.Arrival) {
 		c.join.Addr = a.Message.Text
 		r.game.Move(c)
 	case transport.MoveAsked:
-		c.Move(a.Message.Text)
+		if r.connections.mayAskMove(c) {
+			c.Move(a.Message.Text)
+		}
 	case transport.Gone:
 		r.connections.lost(c, a.Closed)
 	}

@@ -107,7 +107,7 @@ func (f *recorder) arrived(a *transport.Arrival) {
 
 // entrance records how a client joined or resumed.
 func (f *recorder) entrance(id uint64, e *admitted) *recording.Entrance {
-	rec := &recording.Entrance{Resumable: e.resumable, Received: e.received, Kept: e.kept, Addr: e.addr, Instead: e.evicts}
+	rec := &recording.Entrance{Resumable: e.resumable, Received: e.received, Kept: e.kept, Travels: e.travels, Addr: e.addr, Instead: e.evicts}
 	if e.join == nil {
 		return rec
 	}

@@ -97,7 +97,7 @@ func (f *replayer) joined(rec *recording.Arrival, a *transport.Arrival) bool {
 		return false
 	}
 	e := &admitted{
-		resumable: rec.Entrance.Resumable, received: rec.Entrance.Received, kept: rec.Entrance.Kept, addr: rec.Entrance.Addr,
+		resumable: rec.Entrance.Resumable, received: rec.Entrance.Received, kept: rec.Entrance.Kept, travels: rec.Entrance.Travels, addr: rec.Entrance.Addr,
 		evicts: rec.Entrance.Instead,
 	}
 	if len(rec.Entrance.Join) > 0 {

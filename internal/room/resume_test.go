@@ -17,6 +17,7 @@ import (
 // returns is a room with clients that drop and resume, and a record of its game's calls.
 type returns struct {
 	*bare
+	game    bareGame
 	told    []string
 	ran     []uint64 // messages that reached their handler
 	owed    []netloop.Reply[blob]
@@ -27,7 +28,7 @@ type returns struct {
 func newReturns(t *testing.T, cfg netloop.Config) *returns {
 	t.Helper()
 	w := &returns{}
-	w.bare = newBareAs(t, cfg, func(r *netloop.Room) {
+	w.game = func(r *netloop.Room) {
 		tell := func(what string) func(*netloop.Tick, *netloop.Client) {
 			return func(*netloop.Tick, *netloop.Client) { w.told = append(w.told, what) }
 		}
@@ -46,7 +47,8 @@ func newReturns(t *testing.T, cfg netloop.Config) *returns {
 		r.OnLeave(func(_ *netloop.Tick, _ *netloop.Client, why *netloop.Closed) {
 			w.told = append(w.told, "leave: "+why.Code.String())
 		})
-	})
+	}
+	w.bare = newBareAs(t, cfg, w.game)
 	w.step()
 	return w
 }

@@ -76,8 +76,11 @@ func (c *Client) flush(now time.Duration, rescaled bool) {
 		r.sent.closed(c.id, c.kicked)
 		c.session.Close(c.kicked.Code, c.kicked.Text)
 	}
+	if c.kicked == nil && c.mustTell() {
+		r.connections.tell(c)
+	}
 	c.session.Flush(now)
-	if c.moving != "" && c.kicked == nil {
+	if c.moving != "" && c.kicked == nil && !c.binding && c.joined {
 		r.connections.depart(c)
 	}
 }

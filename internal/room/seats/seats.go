@@ -21,7 +21,8 @@ type Seats struct {
 	locked   bool    // only clients with a ticket or a seat are admitted
 	awaited  []*Seat // seats of disconnected clients, in the order of their loss
 	tickets  map[secretID]*Ticket
-	expires  time.Duration // no ticket expires before this time
+	bound    map[secretID]*Ticket // bound tickets by the keys of their original texts
+	expires  time.Duration        // no ticket expires before this time
 	secrets  map[secretID]*Seat
 	players  map[string]*Seat                // by subject; with Allow its first seat
 	sessions map[*transport.Session]struct{} // sessions that have not ended
@@ -70,7 +71,7 @@ func (s *Seats) Vacate(now time.Duration, why *transport.Closed) bool {
 func (s *Seats) Sizes() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return map[string]int{"tickets": len(s.tickets), "secrets": len(s.secrets), "players": len(s.players), "sessions": len(s.sessions)}
+	return map[string]int{"tickets": len(s.tickets), "bound": len(s.bound), "secrets": len(s.secrets), "players": len(s.players), "sessions": len(s.sessions)}
 }
 
 // refusedLocked returns the error for requests for seats after Vacate; nil before.
@@ -347,18 +348,22 @@ func (s *Seats) Issue(at *Seat) []byte {
 
 // Heard records that data has arrived over a connection. If it is the newest connection of the
 // seat, the seat's ticket becomes invalid, and the secret with which the client made the
-// connection.
-func (s *Seats) Heard(at *Seat, conn uint64) {
+// connection. If the ticket was bound to a player of another server, Heard returns the player.
+func (s *Seats) Heard(at *Seat, conn uint64) *Identity {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if at.conns != conn {
-		return
+		return nil
 	}
-	s.usedLocked(at)
+	var who *Identity
+	if t := s.usedLocked(at); t != nil {
+		who = t.who
+	}
 	if at.before != (secretID{}) {
 		delete(s.secrets, at.spent)
 		at.spent, at.before = at.before, secretID{}
 	}
+	return who
 }
 
 // Take records that the room has a client in a seat.

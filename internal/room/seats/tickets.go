@@ -1,9 +1,7 @@
 package seats
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
-	"encoding/base64"
 	"math"
 	"strings"
 	"time"
@@ -38,6 +36,10 @@ type Ticket struct {
 	Params    []byte
 	shown     bool  // a client with the ticket is being admitted
 	seat      *Seat // the seat for which the ticket was redeemed
+	// who has the player to which the ticket is bound; nil: none. first is the key of its text
+	// before that.
+	who   *Identity
+	first secretID
 }
 
 // ticketSecret is the length of a ticket's secret in bytes, before base64.
@@ -57,9 +59,7 @@ func (s *Seats) Reserve(res Reservation, room string, now time.Duration) ([]stri
 	all := make([]*Ticket, res.Seats)
 	texts := make([]string, res.Seats)
 	for i := range all {
-		var secret [ticketSecret]byte
-		_, _ = rand.Read(secret[:]) // It never fails.
-		texts[i] = base64.RawURLEncoding.EncodeToString(secret[:]) + ticketMark + room
+		texts[i] = newTicket(room)
 		all[i] = &Ticket{id: sha256.Sum256([]byte(texts[i])), until: now + res.TTL, Spectator: res.Spectator, Params: res.Params}
 	}
 	return texts, s.reserve(all, now)
@@ -120,7 +120,7 @@ func (s *Seats) expireLocked(now time.Duration) {
 
 // dropLocked removes a ticket without a seat.
 func (s *Seats) dropLocked(t *Ticket) {
-	delete(s.tickets, t.id)
+	s.removeLocked(t)
 	s.kindLocked(t.Spectator).held--
 }
 
@@ -191,10 +191,12 @@ func (s *Seats) returnLocked(at *Seat) {
 	s.freeLocked(t)
 }
 
-// usedLocked removes the ticket of a client that has sent data.
-func (s *Seats) usedLocked(at *Seat) {
-	if at.ticket != nil {
-		delete(s.tickets, at.ticket.id)
+// usedLocked removes the ticket of a client that has sent data, and returns it; nil without one.
+func (s *Seats) usedLocked(at *Seat) *Ticket {
+	t := at.ticket
+	if t != nil {
+		s.removeLocked(t)
 		at.ticket = nil
 	}
+	return t
 }
