@@ -29,6 +29,9 @@ type connection struct {
 	session *transport.Session // the newest session; nil until the first one
 	served  *schema.Foreign    // the server's schema if it differs from the client's, else nil
 	movable bool               // the server may move the client to another room over the connection
+	travels bool               // the client can dial other servers than that of its first dial
+	server  *transport.Address // server of its room; nil: the server of its first dial
+	trip    *trip              // move to another server; nil: none
 	since   time.Duration      // when the connection began
 	silence silence
 	traffic transport.Stats
@@ -66,6 +69,7 @@ type rejoin struct {
 	anew    bool          // a new seat was joined, which the next attempt may resume
 	resumed bool          // the seat of before the loss was resumed
 	moves   bool          // the client moves to another room; its connection still works
+	trip    *trip         // the client has left for another server; nil: it has not
 	err     error         // error of the last attempt, or of the lost connection; nil in a move
 	state   State         // state before the loss, to which the client returns
 }
@@ -109,13 +113,12 @@ func (n *connection) setEnded(why *netloop.Closed) bool {
 		close(n.done)
 	}
 	n.mu.Unlock()
+	if first {
+		n.dropTrip()
+	}
 	if r := n.rejoin; first && r != nil {
 		n.rejoin = nil
-		for _, a := range []*attempt{r.dialing, r.dialed} {
-			if a != nil {
-				a.discard()
-			}
-		}
+		r.discard()
 		if r.joining {
 			n.session.Close(netloop.CodeLeft, "")
 		}
@@ -219,6 +222,8 @@ func (n *connection) reconnect() {
 		return
 	}
 	switch {
+	case r.trip != nil && r.dialing != nil:
+		n.finishTrip(r, now)
 	case r.dialing != nil:
 		n.finishDial(r, now)
 	case r.dialed == nil && !r.joining && now >= r.next:
@@ -232,10 +237,16 @@ func (n *connection) redial(r *rejoin, now time.Duration) {
 	a := n.newAttempt()
 	a.limit = min(doubled(minDial, r.tries, maxDial), r.since+n.cfg.Reconnect.GiveUp-now)
 	a.quiet = max(minUnanswered, unansweredTrips*n.session.LinkFacts().SRTT)
-	ctx, cancel := context.WithCancel(context.Background())
-	a.cancel, r.dialing = cancel, a
-	n.dial(ctx, a)
+	r.dialing = a
+	n.start(a)
 	n.setState(State{Phase: Reconnecting, Attempt: r.tries, Left: n.left()})
+}
+
+// start begins the dial of an attempt.
+func (n *connection) start(a *attempt) {
+	ctx, cancel := context.WithCancel(context.Background())
+	a.cancel = cancel
+	n.dial(ctx, a)
 }
 
 // finishDial handles the result of an attempt, if it has ended.
@@ -254,6 +265,11 @@ func (n *connection) finishDial(r *rejoin, now time.Duration) {
 		}
 		a.session.Close(transport.CodeProtocol, err.Error())
 		err = &transport.Closed{Code: transport.CodeProtocol, Text: err.Error()}
+	}
+	if next := n.redirected(a, err); next != nil {
+		r.dialing = next
+		n.start(next)
+		return
 	}
 	if why, final := a.failure(err); final || n.endsMove(err) {
 		n.end(why)

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -62,8 +63,12 @@ func (d *Dialer) Dial(ctx context.Context, addr string, cfg Config) (*Client, er
 	c.conn.dial = func(ctx context.Context, a *attempt) {
 		go func() { d.dial(ctx, addr, &c.conn.cfg, a) }()
 	}
+	c.conn.travels = cfg.Local == nil
 	a := c.conn.newAttempt()
-	d.dial(ctx, addr, &c.conn.cfg, a)
+	for next := a; next != nil; next = c.conn.redirected(a, a.err) {
+		a = next
+		d.dial(ctx, addr, &c.conn.cfg, a)
+	}
 	if _, err := a.result(); err != nil {
 		return nil, dialError(addr, err)
 	}
@@ -111,19 +116,27 @@ func (d *Dialer) dial(ctx context.Context, addr string, cfg *Config, a *attempt)
 		ctx, cancel = context.WithTimeout(ctx, a.limit)
 		defer cancel()
 	}
+	certificates, how := cfg.TLS, cfg.Transport
+	if a.to != nil {
+		var err error
+		if addr, certificates, how, err = cfg.reach(a.to); err != nil {
+			a.finish(nil, nil, err)
+			return
+		}
+	}
 	// This is the only code that differs by transport.
 	switch {
 	case d.local != nil:
 		a.finish(d.local.Dial(ctx, a.greeting(), a.config))
 		return
-	case cfg.Transport == WebSocket:
-		a.finish(d.dialSocket(ctx, addr, cfg, a))
+	case how == WebSocket:
+		a.finish(d.dialSocket(ctx, addr, certificates, a))
 		return
 	}
 	conf := quicnet.DialConfig{
-		Dialer: d.d, Addr: addr, TLS: cfg.TLS, Greeting: a.greeting(), Session: a.config, Quiet: a.quiet, QUICOnly: cfg.QUICDatagrams,
+		Dialer: d.d, Addr: addr, TLS: certificates, Greeting: a.greeting(), Session: a.config, Quiet: a.quiet, QUICOnly: cfg.QUICDatagrams,
 	}
-	if cfg.Transport == WebTransport {
+	if how == WebTransport {
 		conf.Protocol = wtnet.Client()
 	}
 	a.finish(quicnet.Dial(ctx, conf))
@@ -131,12 +144,12 @@ func (d *Dialer) dial(ctx context.Context, addr string, cfg *Config, a *attempt)
 
 // dialSocket connects over a WebSocket. The address is host:port of the server's pages, or the URL
 // of the socket.
-func (d *Dialer) dialSocket(ctx context.Context, addr string, cfg *Config, a *attempt) (*transport.Session, *netloopv1.Welcome, error) {
+func (d *Dialer) dialSocket(ctx context.Context, addr string, certificates *tls.Config, a *attempt) (*transport.Session, *netloopv1.Welcome, error) {
 	to, err := wsnet.URL(addr, quicnet.OnLoopback(addr))
 	if err != nil {
 		return nil, nil, err
 	}
-	conf := cfg.TLS.Clone()
+	conf := certificates.Clone()
 	if conf == nil {
 		if conf, err = quicnet.ClientTLS(wsnet.HostOf(to), quicnet.Trust{}); err != nil {
 			return nil, nil, err
@@ -208,14 +221,22 @@ func init() { //nolint:gochecknoinits // The only bridge: see package bridge.
 		}
 		c.conn.jitter = rand.New(rand.NewPCG(m.Seed, 0))
 		c.conn.dial = func(ctx context.Context, a *attempt) { dialInMemory(ctx, m, a, a.finish) }
-		a := c.conn.newAttempt()
-		dialInMemory(context.Background(), m, a, func(s *transport.Session, w *netloopv1.Welcome, err error) {
-			if a.finish(s, w, err); err != nil {
-				c.end(refusal(err))
-				return
-			}
-			c.connected(a)
-		})
+		c.conn.travels = m.DialTo != nil
+		var first func(a *attempt)
+		first = func(a *attempt) {
+			dialInMemory(context.Background(), m, a, func(s *transport.Session, w *netloopv1.Welcome, err error) {
+				a.finish(s, w, err)
+				switch next := c.conn.redirected(a, err); {
+				case next != nil:
+					first(next)
+				case err != nil:
+					c.end(refusal(err))
+				default:
+					c.connected(a)
+				}
+			})
+		}
+		first(c.conn.newAttempt())
 		return c, nil
 	}
 }
@@ -223,6 +244,10 @@ func init() { //nolint:gochecknoinits // The only bridge: see package bridge.
 func dialInMemory(ctx context.Context, m bridge.Memory, a *attempt, done func(*transport.Session, *netloopv1.Welcome, error)) {
 	if err := a.fetchToken(ctx); err != nil {
 		done(nil, nil, err)
+		return
+	}
+	if a.to != nil {
+		m.DialTo(a.to.Addr, a.greeting(), a.config, done)
 		return
 	}
 	m.Dial(a.greeting(), a.config, done)

@@ -19,6 +19,7 @@ func (c *Client) Step(frame time.Duration) {
 		return
 	}
 	c.conn.checkSilence()
+	c.conn.continueTrip()
 	c.conn.reconnect()
 	now := c.clock.Now()
 	if c.conn.live() {
@@ -89,7 +90,11 @@ func (c *Client) arrived(t *netloop.Tick, a *transport.Arrival) {
 	case transport.InputsTold:
 		c.inputs.reported(a.Status)
 	case transport.MoveTold:
-		c.conn.move(a.Message.Text)
+		if to, other := a.Decoded.(transport.Destination); other {
+			c.conn.travel(transport.MovedTo{Ticket: a.Message.Text, To: to})
+		} else {
+			c.conn.move(a.Message.Text)
+		}
 	case transport.Gone:
 		c.disconnected(netloop.Closed{Code: a.Closed.Code, Text: a.Closed.Text})
 	}
@@ -101,6 +106,9 @@ const maxClosing = uint64(1 << 60)
 
 // disconnected handles the end of the connection: its loss, or a close by the server.
 func (c *Client) disconnected(why netloop.Closed) {
+	if c.conn.outlives(why) {
+		return
+	}
 	if c.conn.reconnects(why.Code) {
 		c.conn.broken(why)
 		return

@@ -22,11 +22,15 @@ type attempt struct {
 	schema *schema.Schema
 	hello  *netloopv1.Hello
 	tokens func(context.Context) (string, error)
-	began  time.Duration // start, on the client's clock
-	limit  time.Duration // time limit of the dial
-	quiet  time.Duration // limit of a dial without an answer
+	to     *transport.Address // server to dial; nil: the server of the client's first dial
+	began  time.Duration      // start, on the client's clock
+	limit  time.Duration      // time limit of the dial
+	quiet  time.Duration      // limit of a dial without an answer
 	cancel context.CancelFunc
 	config transport.SessionConfig
+
+	redirects int  // servers that have passed the client on to this one, in a row
+	holds     bool // the hello waits until send is called
 
 	served   *schema.Foreign // the server's schema if it differs from the client's, else nil
 	tokenErr error           // error of tokens; the attempt continues with only the resume token
@@ -34,9 +38,11 @@ type attempt struct {
 	welcome  *netloopv1.Welcome
 
 	mu        sync.Mutex
-	done      bool  // under mu: the dial has ended
-	discarded bool  // under mu: the result is discarded
-	err       error // under mu
+	send      func()        // under mu: sends the hello of a held attempt, once it can be sent
+	at        time.Duration // under mu: end of the dial, on the client's clock
+	done      bool          // under mu: the dial has ended
+	discarded bool          // under mu: the result is discarded
+	err       error         // under mu
 }
 
 // newAttempt returns the next attempt, with the data that the server needs: the number of messages
@@ -44,7 +50,7 @@ type attempt struct {
 func (n *connection) newAttempt() *attempt {
 	a := &attempt{schema: n.schema, tokens: n.cfg.Tokens, hello: n.schema.Hello(), began: n.clock.Now(), cancel: func() {}}
 	a.hello.Room, a.hello.Token, a.hello.Build, a.hello.Params = n.room, n.cfg.Token, "netloop-go", n.params
-	a.hello.Moves = true
+	a.hello.Moves, a.hello.Travels, a.to = true, n.travels, n.server
 	a.hello.Ticket, a.hello.Spectate = n.ticket, n.cfg.Spectate
 	if !n.cfg.Reconnect.Off {
 		n.attempts++
@@ -58,7 +64,11 @@ func (n *connection) newAttempt() *attempt {
 
 // greeting returns the client's side of the handshake.
 func (a *attempt) greeting() transport.Greeting {
-	return transport.Greeting{Hello: a.hello, Adapt: a.adapt}
+	g := transport.Greeting{Hello: a.hello, Adapt: a.adapt}
+	if a.holds {
+		g.Hold = a.hold
+	}
+	return g
 }
 
 // fetchToken fetches the token from Config.Tokens. An error ends the attempt, unless the client has
@@ -101,6 +111,9 @@ func (a *attempt) finish(s *transport.Session, w *netloopv1.Welcome, err error) 
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.session, a.welcome, a.err, a.done = s, w, err, true
+	if a.config.Clock != nil {
+		a.at = a.config.Clock()
+	}
 	a.closeDiscardedLocked()
 }
 
@@ -161,7 +174,7 @@ func (c *Client) reconnected(t *netloop.Tick) {
 		r.dialed, r.joining, r.anew = nil, true, r.anew || !a.resumed()
 		r.resumed = !r.anew
 		c.enter(t, a)
-		r.moves = false
+		r.moves, r.trip, c.conn.trip = false, nil, nil
 	}
 }
 
@@ -180,6 +193,9 @@ func (c *Client) welcome(a *attempt) error {
 		}
 	}
 	now := c.clock.Now()
+	if r := n.rejoin; r != nil && r.trip != nil { // The welcome has waited since then until the server has accepted the client.
+		now = a.at
+	}
 	err := c.time.welcome(now, now-a.began, w, kept)
 	if err == nil {
 		err = c.joinScale(w.GetTimeScale())
@@ -250,7 +266,7 @@ func (n *connection) enter(a *attempt) {
 	w := a.welcome
 	n.session, n.served = a.session, a.served
 	n.secret, n.keep = w.GetResumeToken(), time.Duration(min(w.GetKeepNs(), math.MaxInt64))
-	n.room, n.movable = w.GetRoom(), w.GetMoves()
+	n.room, n.movable, n.server, n.ticket = w.GetRoom(), w.GetMoves(), a.to, a.hello.GetTicket()
 	if strings.Contains(n.ticket, "@") { // A ticket is used up; a code (without @) is reusable.
 		n.ticket = ""
 	}

@@ -20,6 +20,13 @@ var (
 // change. [State] is [Moving], and then [Loading]. If the client loses the connection during the
 // move, it reconnects with the same ticket. If the other room refuses it, the client is closed with
 // the reason, because its seat in the old room is gone.
+//
+// If the room of the ticket is on another server of the cluster, the client first connects to that
+// server while it plays on, and then moves. If that server does not answer within 5 s, the client
+// stays in its room. If it refuses the client, the client returns to its old seat and plays on, as
+// after a lost connection ([Reconnect]). After the move the client reconnects to the other server.
+// With [Config] TLS set, it accepts the certificates of this configuration there, too, or those
+// that its server has announced.
 func (c *Client) Move(ticket netloop.Ticket) error {
 	switch {
 	case c.conn.ended() != nil || c.conn.rejoin != nil || c.conn.session == nil:
@@ -33,6 +40,7 @@ func (c *Client) Move(ticket netloop.Ticket) error {
 
 // move enters the room of a ticket: the current room has released the client.
 func (n *connection) move(ticket string) {
+	n.dropTrip()
 	n.ticket, n.secret, n.keep = ticket, nil, 0
 	a := n.newAttempt()
 	a.hello.Room, a.served = "", n.served

@@ -49,6 +49,8 @@ var limitRows = map[string][]string{
 		"silence of the server | {defaultLostAfter}",
 		"an unanswered attempt to reconnect | {minUnanswered}, or {unansweredTrips} round trips",
 		"attempts to reconnect | {defaultGiveUp}",
+		"the dial of another server to which a client moves; then, until that accepts the client | {travelTime} each",
+		"… other servers that pass the client on, in a row | {maxRedirects}",
 	},
 	"cluster": {
 		"servers of a cluster | {MaxServers}",
@@ -245,6 +247,8 @@ var limitRows = map[string][]string{
 		"answers to calls that reach no handler | {maxRefusals}",
 		"lines of the log about stalls | one each, one in {stallLongest} while it lasts; {stallNames} clients by name",
 		"commands of the operator | {maxCommands}",
+		"… arrivals of its clients at other servers | {maxArrivals}",
+		"… one that moves to another server | {travelKeep} at least",
 		"messages that the inspector shows of a method | {keptPayloads}, {tickPayloads} of a tick, of {bytes maxPayload}",
 		"… methods of a room | {maxWatched}, for {watchTime} after the last question",
 		"questions of the inspector, `/loop` and `/explain` | {maxQuestions} at once; {questionTime} of a tick on average",

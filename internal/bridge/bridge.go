@@ -153,4 +153,6 @@ type Memory struct {
 	Seed  uint64 // of its reconnect attempts
 	// Dial begins a connection, and calls done once, later.
 	Dial func(g transport.Greeting, s transport.SessionConfig, done func(*transport.Session, *netloopv1.Welcome, error))
+	// DialTo is Dial for another server, at an address; nil: the client cannot move there.
+	DialTo func(addr string, g transport.Greeting, s transport.SessionConfig, done func(*transport.Session, *netloopv1.Welcome, error))
 }
