@@ -92,6 +92,7 @@ func (s *Server) openMember() {
 	membership.Handle(s.member, "open", s.openCalled)
 	membership.Handle(s.member, "reserve", s.reserveCalled)
 	membership.Handle(s.member, "close", s.closeCalled)
+	s.openTravel()
 }
 
 // joinCluster joins, once the addresses of the server are known.
@@ -121,6 +122,7 @@ func (s *Server) leaveCluster(ctx context.Context) error {
 	if s.member == nil {
 		return nil
 	}
+	s.closeTravel()
 	if err := s.member.Close(ctx); err != nil {
 		return fmt.Errorf("netloop: Cluster: %w", err)
 	}
@@ -129,7 +131,10 @@ func (s *Server) leaveCluster(ctx context.Context) error {
 
 // addresses returns the addresses at which players reach this server.
 func (s *Server) addresses() (all []cluster.Address, err error) {
-	if s.listener == nil {
+	switch {
+	case s.listener == nil && s.cfg.Cluster.Addr != "": // A server of a test in memory.
+		return []cluster.Address{{Carrier: "quic", Addr: s.cfg.Cluster.Addr}}, nil
+	case s.listener == nil:
 		return nil, nil
 	}
 	game := cmp.Or(s.cfg.Cluster.Addr, s.listener.Addr().String())

@@ -172,8 +172,9 @@ type Config struct {
 	// metrics. Nil: the metrics show 0.
 	LogsDropped func() uint64
 
-	recorded bool      // Room is from a recording, with all fields set
-	fetched  []fetched // by the recorded room's Open
+	recorded  bool      // Room is from a recording, with all fields set
+	travelled bool      // of a recorded room: its server was part of a cluster
+	fetched   []fetched // by the recorded room's Open
 }
 
 // ConfigError returns the error for an invalid configuration value: one line that names the key and

@@ -79,7 +79,7 @@ func NewReplay(cfg Config, g Game, r io.Reader) (*Replay, error) {
 	config.Room.packed = schema.Parcel(config.Params)
 	s, err := newRecorded(Config{
 		Log: cfg.Log, Seed: head.Seed, Incarnation: config.Incarnation, Room: config.Room, RPC: config.RPC, LostAfter: config.LostAfter,
-		CheckValues: config.CheckValues, recorded: true, fetched: config.Fetched,
+		CheckValues: config.CheckValues, recorded: true, travelled: config.Travels, fetched: config.Fetched,
 	}, g)
 	if err != nil {
 		return nil, err
@@ -114,13 +114,16 @@ type recordedConfig struct {
 	RPC         RPCLimits
 	LostAfter   time.Duration
 	CheckValues bool
+	Travels     bool      `json:",omitempty"` // the server was part of a cluster
 	Fetched     []fetched `json:",omitempty"` // by the game's Open, in the order of the calls
 }
 
 // record begins a recording of the room, before its first tick.
 func (r *Room) record(w io.Writer) error {
 	cfg := &r.server.cfg
-	config, err := json.Marshal(recordedConfig{r.spec, []byte(r.spec.packed), r.Incarnation(), cfg.RPC, cfg.LostAfter, cfg.CheckValues, r.fetched})
+	config, err := json.Marshal(recordedConfig{
+		r.spec, []byte(r.spec.packed), r.Incarnation(), cfg.RPC, cfg.LostAfter, cfg.CheckValues, r.e.Spec().Travels, r.fetched,
+	})
 	if err != nil {
 		return err
 	}

@@ -116,6 +116,7 @@ func (r *Room) config(s *Server) room.Config {
 			MaxSpectators: r.spec.MaxSpectators, SpectatorDelay: r.spec.SpectatorDelay, Private: r.spec.Private, Code: r.spec.Code,
 			KeepDropped: r.spec.KeepDropped, SameSubject: room.SameSubject(r.spec.Duplicate - DuplicateTakeOver), LostAfter: s.cfg.LostAfter,
 			MaxRewind: r.spec.MaxRewind, CloseEmpty: r.spec.CloseEmpty, Sleep: r.spec.Sleep,
+			Travels: s.member != nil || s.cfg.travelled,
 		},
 		Schema: s.schema.s, Game: &r.hooks, Server: roomServer{r}, Tick: &r.tick, Loop: r.systems.loop, Now: &r.now,
 		Clock: s.clock, Log: s.log, Metrics: s.metrics, Stats: s.transport, Instance: s.instance[:],
@@ -123,8 +124,8 @@ func (r *Room) config(s *Server) room.Config {
 		LinkLimits:   s.cfg.RPC.link(r.spec.Rate.Period()),
 		AdmitTimeout: s.cfg.AdmitTimeout, DrainTimeout: s.cfg.DrainTimeout,
 		Watchdog: s.cfg.Watchdog, WatchdogExit: s.cfg.WatchdogExit,
-		Identify:   func(ctx context.Context, j *room.Join) error { return s.identify(ctx, j, r.spec.Name) },
-		Hold:       r.hold,
+		Identify: func(ctx context.Context, j *room.Join) error { return s.identify(ctx, j, r.spec.Name) },
+		Hold:     r.hold, Travel: s.travel(),
 		Detail:     s.room == nil, // The server's first room is the default room.
 		CheckEdits: s.cfg.CheckEdits, CheckValues: s.cfg.CheckValues,
 		Closed: func(code Code, text string) error { return &Closed{code, text} },

@@ -410,11 +410,14 @@ func (s *Server) roomFor(ctx context.Context, hello *netloopv1.Hello, remote str
 	name, ticket := hello.GetRoom(), hello.GetTicket()
 	returns := len(hello.GetResume().GetToken()) > 0
 	if ticket != "" && !returns {
-		r, err := s.ticketRoom(ctx, ticket, remote)
+		r, err := s.ticketRoom(ctx, hello, remote)
 		return ctx, r, err
 	}
 	if r, ok := s.rooms.Find(ctx, name); ok {
 		return ctx, r, nil
+	}
+	if err := s.sendElsewhere(ctx, hello, false, remote); err != nil {
+		return ctx, nil, err
 	}
 	opener, ok := s.game.(Opener)
 	if !ok {
@@ -432,7 +435,7 @@ func (s *Server) roomFor(ctx context.Context, hello *netloopv1.Hello, remote str
 	r, opened, err := s.openForDetached(ctx, opener, name, request)
 	if to := (*goTo)(nil); errors.As(err, &to) {
 		hello.Ticket = string(to.ticket)
-		r, err := s.ticketRoom(ctx, hello.GetTicket(), remote)
+		r, err := s.ticketRoom(ctx, hello, remote)
 		return ctx, r, err
 	}
 	if err == nil && opened && r.spec.Private {

@@ -60,6 +60,7 @@ type Server struct {
 	room           *Room // the default room, which exists as long as the server
 	rooms          *directory.Directory[*Room]
 	member         *membership.Member // nil without a cluster
+	confirms       confirms           // reports of arrivals to other servers
 	listing        *directory.Listing[listingEntry]
 	inbox          *room.ServerInbox // messages from rooms to the program
 	openings       directory.SiteLimiter[netip.Prefix]

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+
 	"github.com/netloop/netloop/internal/directory"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/transport"
@@ -142,6 +144,14 @@ func (r *Room) Locked() bool { return r.e.Admission.Locked() }
 // lost its connection moves after it has returned; a kicked client does not move. A client in
 // another language that does not support moves is closed with CodeMoved, with the ticket as the
 // text. If the other room refuses the client, its connection is closed with the reason.
+//
+// If the room is on another server of the cluster, the client plays on in this room until it has a
+// connection to that server. Then it is dropped here (OnDrop), and it leaves with CodeMoved when
+// that server has reported its arrival. If that server refuses it or vanishes, the client returns
+// (OnResume); if neither happens within [RoomSpec] KeepDropped, and 10 s at least, it leaves with
+// [CodeLost]. If the ticket is not valid, or that server does not answer, the client stays, and the
+// log has the reason. A ticket is usable for the client of one player: a second Move to the same
+// room needs the same ticket. In a cluster each Move takes one tick more.
 func (c *Client) Move(t *Tick, ticket Ticket) {
 	t.server("Client.Move")
 	c.e.Move(string(ticket))
@@ -174,9 +184,11 @@ func (j *Join) Reservation(dst any) (bool, error) {
 	return true, nil
 }
 
-// ticketRoom finds the room of a ticket, or of a private room's code. A site (an IPv4 address, an
-// IPv6 /56) with many invalid tickets is refused for some time.
-func (s *Server) ticketRoom(ctx context.Context, text, remote string) (*Room, error) {
+// ticketRoom finds the room of a hello's ticket, or of a private room's code. If the room is on
+// another server, the error sends the client there. A site (an IPv4 address, an IPv6 /56) with many
+// invalid tickets is refused for some time.
+func (s *Server) ticketRoom(ctx context.Context, hello *netloopv1.Hello, remote string) (*Room, error) {
+	text := hello.GetTicket()
 	if s.invalidTickets.Exhausted(siteOf(remote), s.clock.Now()) {
 		s.metrics.Drops.Add(1, "tickets", "site")
 		return nil, transport.Refuse(CodeBusy, "too many invalid tickets from your address, try again later")
@@ -186,6 +198,12 @@ func (s *Server) ticketRoom(ctx context.Context, text, remote string) (*Room, er
 		find, key = s.rooms.Find, name
 	}
 	r, ok := find(ctx, key)
+	if !ok && key != text {
+		err := s.sendElsewhere(ctx, hello, true, remote)
+		if refused := (*transport.Refusal)(nil); err != nil && (!errors.As(err, &refused) || refused.Code != CodeTicket) {
+			return nil, err
+		}
+	}
 	if !ok {
 		s.countBadTicket(remote)
 		return nil, room.ErrTicket

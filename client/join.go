@@ -193,7 +193,7 @@ func (c *Client) welcome(a *attempt) error {
 		}
 	}
 	now := c.clock.Now()
-	if r := n.rejoin; r != nil && r.trip != nil { // The welcome has waited since then until the server has accepted the client.
+	if r := n.rejoin; r != nil && r.trip != nil { // The welcome has waited for the frame accepted.
 		now = a.at
 	}
 	err := c.time.welcome(now, now-a.began, w, kept)

@@ -38,7 +38,7 @@ type trip struct {
 	attempt *attempt
 	left    bool            // the client has closed its session, and sends its hello
 	before  State           // state in the old room, to which the client returns
-	closed  *netloop.Closed // the reason with which the first server has closed; nil: there is a way back
+	closed  *netloop.Closed // why the first server has closed; nil: there is a way back
 }
 
 const (
@@ -259,7 +259,7 @@ func (a *attempt) established() bool {
 	return a.send != nil
 }
 
-// reachable returns the addresses whose carrier the client has, those of its own carrier first.
+// reachable returns the addresses with a carrier of this client, those of its own carrier first.
 func reachable(to transport.Destination, own Transport) []transport.Address {
 	all := slices.DeleteFunc(slices.Clone(to), func(a transport.Address) bool {
 		kind, known := carrier(&a)

@@ -135,7 +135,7 @@ func TestAClientReturnsFromAnotherServer(t *testing.T) {
 	}
 }
 
-// A client whose dial fails, or takes too long, stays in its room.
+// After a failed or slow dial the client stays in its room.
 func TestAClientStaysIfTheOtherServerDoesNotAnswer(t *testing.T) {
 	for name, ends := range map[string]func(*returner){
 		"failed":  func(r *returner) { r.fail(errors.New("nobody is there")) },
@@ -175,7 +175,7 @@ func TestTheAddressesOfAnotherServerAreDialledInTurn(t *testing.T) {
 	}
 }
 
-// A later move replaces one whose connection is not there yet, whichever server it is to.
+// A later move, to any server, replaces one without a connection.
 func TestALaterMoveReplacesAnEarlierOne(t *testing.T) {
 	r := newTraveller(t, Config{})
 	r.told("first@oak", otherServer)

@@ -13,6 +13,8 @@ var limitRows = map[string][]string{
 		"reserved seats | {defaultMaxClients}",
 		"… how long one is kept | {defaultTicketTTL}, at most {maxTicketTTL}",
 		"rooms | {defaultMaxRooms}",
+		"… reports of arrivals to other servers | {maxConfirms}, each repeated for {confirmTime}",
+		"clients that another server sends to a room by its name | a seat for {newcomerTTL}",
 		"… the parameters of one | {bytes MaxMessage}",
 		"… the published info of one | {bytes MaxMessage}",
 		"an empty room, other than the default one | {defaultCloseEmpty}",

@@ -41,9 +41,10 @@ type World struct {
 	ticked  time.Duration          // time of the last tick, if no other act has happened since
 	steps   int                    // ticks of the default room, with the frames that follow
 	clients []*seat
-	audits  []func()      // at each snapshot
-	drains  time.Duration // the DrainTimeout
-	wall    atomic.Int64  // see JumpWall
+	audits  []func()          // at each snapshot
+	others  map[string]*World // other servers that clients reach, by address: see Connect
+	drains  time.Duration     // the DrainTimeout
+	wall    atomic.Int64      // see JumpWall
 
 	opening sync.Mutex
 	opened  []bridge.Room // since the last look, by any goroutine
@@ -271,18 +272,39 @@ func (w *World) JoinAs(cfg client.Config, l Link, o ...ClientOption) *client.Cli
 		one.apply(s)
 	}
 	w.begin(s)
-	c, err := bridge.Client.New(cfg, bridge.Memory{
+	memory := bridge.Memory{
 		Clock: netClock{w.net, &s.clock, nil}, Seed: w.cfg.Seed + uint64(len(w.clients)),
 		Dial: func(g transport.Greeting, cfg transport.SessionConfig, done func(*transport.Session, *netloopv1.Welcome, error)) {
 			s.dial(w, g, cfg, done)
 		},
-	})
+	}
+	if w.others != nil {
+		memory.DialTo = func(addr string, g transport.Greeting, cfg transport.SessionConfig, done func(*transport.Session, *netloopv1.Welcome, error)) {
+			to := w.others[addr]
+			if to == nil {
+				done(nil, nil, fmt.Errorf("no server at %s", addr))
+				return
+			}
+			s.dial(to, g, cfg, done)
+		}
+	}
+	c, err := bridge.Client.New(cfg, memory)
 	if err != nil {
 		w.tb.Fatalf("netlooptest: %v", err)
 	}
 	s.c = c.(*client.Client)
 	w.clients = append(w.clients, s)
 	return s.c
+}
+
+// Connect lets the clients that join w from now on move to the server of another world, at an
+// address of that server: the Addr of its [netloop.Cluster]. The test advances both worlds by the same small
+// steps, such as a millisecond, because their clocks must agree.
+func (w *World) Connect(addr string, other *World) {
+	if w.others == nil {
+		w.others = map[string]*World{}
+	}
+	w.others[addr] = other
 }
 
 // Step runs n ticks of the default room, and the due ticks of each other room. A client's frame

@@ -32,8 +32,8 @@ import (
 // Travel is a room's access to the other servers of its cluster. Its methods may be called from
 // any goroutine.
 type Travel interface {
-	// Bind binds a ticket to the player of a client at the server of the ticket's room. A refusal is
-	// a *transport.Refusal.
+	// Bind binds a ticket to the player of a client, at the server of the ticket's room. A refusal
+	// is a *transport.Refusal.
 	Bind(ctx context.Context, b Binding) (Bound, error)
 	// Arrived tells the origin of a client that the client is in the room now. It does not wait. If
 	// the origin answers that another program of the player has taken the client over, the client
@@ -80,7 +80,7 @@ type travels struct {
 	told      bool     // its present program was sent the frame moved for bound
 	takenOver []uint64 // numbers of moves of programs that another program has replaced
 	settled   bool     // the game has accepted the client
-	origin    *Origin  // client of another server that has become this client, until it is confirmed
+	origin    *Origin  // the client at its old server; nil once that server is told of its arrival
 	askedFrom time.Duration
 }
 

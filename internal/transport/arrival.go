@@ -56,7 +56,7 @@ const (
 	// MoveAsked reports that the client wants to move by a ticket, the Text of Message (server).
 	MoveAsked
 	// MoveTold reports that the session has ended, and that the client may start another one with a
-	// ticket, the Text of Message (client). If Decoded has a Destination, the session continues, and
+	// ticket, the Text of Message (client). If Decoded is a Destination, the session continues, and
 	// the ticket is for a room of that server.
 	MoveTold
 )

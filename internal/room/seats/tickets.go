@@ -36,8 +36,7 @@ type Ticket struct {
 	Params    []byte
 	shown     bool  // a client with the ticket is being admitted
 	seat      *Seat // the seat for which the ticket was redeemed
-	// who has the player to which the ticket is bound; nil: none. first is the key of its text
-	// before that.
+	// who is the player to which the ticket is bound, or nil; first is the key of its first text.
 	who   *Identity
 	first secretID
 }

@@ -1472,6 +1472,222 @@ func (x *CloseRoom) GetText() []byte {
 	return nil
 }
 
+// Bind is the body of a call that binds a ticket to a player, or that reserves a seat and binds
+// its ticket. The client with the ticket is then admitted without a token.
+type Bind struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The ticket; empty is a new one, as for a client that requests the room by its name.
+	Ticket []byte `protobuf:"bytes,1,opt,name=ticket,proto3" json:"ticket,omitempty"`
+	// Name of the room; only without a ticket.
+	Room []byte `protobuf:"bytes,2,opt,name=room,proto3" json:"room,omitempty"`
+	// The seat is for a spectator; only without a ticket.
+	Spectator bool `protobuf:"varint,3,opt,name=spectator,proto3" json:"spectator,omitempty"`
+	// The player; empty if admission has identified none.
+	Subject []byte `protobuf:"bytes,4,opt,name=subject,proto3" json:"subject,omitempty"`
+	// The other claims of the player's token, as JSON; empty are none.
+	Claims []byte `protobuf:"bytes,5,opt,name=claims,proto3" json:"claims,omitempty"`
+	// The client's room on the calling server, its id there, and a random number; zero if it has none.
+	FromRoom      []byte `protobuf:"bytes,6,opt,name=from_room,json=fromRoom,proto3" json:"from_room,omitempty"`
+	FromClient    uint64 `protobuf:"varint,7,opt,name=from_client,json=fromClient,proto3" json:"from_client,omitempty"`
+	FromNumber    uint64 `protobuf:"varint,8,opt,name=from_number,json=fromNumber,proto3" json:"from_number,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Bind) Reset() {
+	*x = Bind{}
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Bind) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Bind) ProtoMessage() {}
+
+func (x *Bind) ProtoReflect() protoreflect.Message {
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Bind.ProtoReflect.Descriptor instead.
+func (*Bind) Descriptor() ([]byte, []int) {
+	return file_netloop_cluster_v1_cluster_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *Bind) GetTicket() []byte {
+	if x != nil {
+		return x.Ticket
+	}
+	return nil
+}
+
+func (x *Bind) GetRoom() []byte {
+	if x != nil {
+		return x.Room
+	}
+	return nil
+}
+
+func (x *Bind) GetSpectator() bool {
+	if x != nil {
+		return x.Spectator
+	}
+	return false
+}
+
+func (x *Bind) GetSubject() []byte {
+	if x != nil {
+		return x.Subject
+	}
+	return nil
+}
+
+func (x *Bind) GetClaims() []byte {
+	if x != nil {
+		return x.Claims
+	}
+	return nil
+}
+
+func (x *Bind) GetFromRoom() []byte {
+	if x != nil {
+		return x.FromRoom
+	}
+	return nil
+}
+
+func (x *Bind) GetFromClient() uint64 {
+	if x != nil {
+		return x.FromClient
+	}
+	return 0
+}
+
+func (x *Bind) GetFromNumber() uint64 {
+	if x != nil {
+		return x.FromNumber
+	}
+	return 0
+}
+
+// Bound is the result of Bind.
+type Bound struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The ticket for the player's client, with another text.
+	Ticket        []byte `protobuf:"bytes,1,opt,name=ticket,proto3" json:"ticket,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Bound) Reset() {
+	*x = Bound{}
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Bound) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Bound) ProtoMessage() {}
+
+func (x *Bound) ProtoReflect() protoreflect.Message {
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Bound.ProtoReflect.Descriptor instead.
+func (*Bound) Descriptor() ([]byte, []int) {
+	return file_netloop_cluster_v1_cluster_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *Bound) GetTicket() []byte {
+	if x != nil {
+		return x.Ticket
+	}
+	return nil
+}
+
+// Arrived is the body of a call that reports the arrival of a client to its old server.
+type Arrived struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// See Bind.from_room, from_client and from_number.
+	Room          []byte `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
+	Client        uint64 `protobuf:"varint,2,opt,name=client,proto3" json:"client,omitempty"`
+	Number        uint64 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Arrived) Reset() {
+	*x = Arrived{}
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Arrived) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Arrived) ProtoMessage() {}
+
+func (x *Arrived) ProtoReflect() protoreflect.Message {
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Arrived.ProtoReflect.Descriptor instead.
+func (*Arrived) Descriptor() ([]byte, []int) {
+	return file_netloop_cluster_v1_cluster_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *Arrived) GetRoom() []byte {
+	if x != nil {
+		return x.Room
+	}
+	return nil
+}
+
+func (x *Arrived) GetClient() uint64 {
+	if x != nil {
+		return x.Client
+	}
+	return 0
+}
+
+func (x *Arrived) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
 var File_netloop_cluster_v1_cluster_proto protoreflect.FileDescriptor
 
 const file_netloop_cluster_v1_cluster_proto_rawDesc = "" +
@@ -1575,7 +1791,24 @@ const file_netloop_cluster_v1_cluster_proto_rawDesc = "" +
 	"\x04room\x18\x01 \x01(\fR\x04room\x12\x14\n" +
 	"\x05drain\x18\x02 \x01(\x03R\x05drain\x12\x12\n" +
 	"\x04code\x18\x03 \x01(\x03R\x04code\x12\x12\n" +
-	"\x04text\x18\x04 \x01(\fR\x04text*_\n" +
+	"\x04text\x18\x04 \x01(\fR\x04text\"\xe1\x01\n" +
+	"\x04Bind\x12\x16\n" +
+	"\x06ticket\x18\x01 \x01(\fR\x06ticket\x12\x12\n" +
+	"\x04room\x18\x02 \x01(\fR\x04room\x12\x1c\n" +
+	"\tspectator\x18\x03 \x01(\bR\tspectator\x12\x18\n" +
+	"\asubject\x18\x04 \x01(\fR\asubject\x12\x16\n" +
+	"\x06claims\x18\x05 \x01(\fR\x06claims\x12\x1b\n" +
+	"\tfrom_room\x18\x06 \x01(\fR\bfromRoom\x12\x1f\n" +
+	"\vfrom_client\x18\a \x01(\x04R\n" +
+	"fromClient\x12\x1f\n" +
+	"\vfrom_number\x18\b \x01(\x04R\n" +
+	"fromNumber\"\x1f\n" +
+	"\x05Bound\x12\x16\n" +
+	"\x06ticket\x18\x01 \x01(\fR\x06ticket\"M\n" +
+	"\aArrived\x12\x12\n" +
+	"\x04room\x18\x01 \x01(\fR\x04room\x12\x16\n" +
+	"\x06client\x18\x02 \x01(\x04R\x06client\x12\x16\n" +
+	"\x06number\x18\x03 \x01(\x04R\x06number*_\n" +
 	"\x05Error\x12\x15\n" +
 	"\x11ERROR_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -1599,7 +1832,7 @@ func file_netloop_cluster_v1_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_netloop_cluster_v1_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_netloop_cluster_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_netloop_cluster_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_netloop_cluster_v1_cluster_proto_goTypes = []any{
 	(Error)(0),         // 0: netloop.cluster.v1.Error
 	(*Lease)(nil),      // 1: netloop.cluster.v1.Lease
@@ -1620,6 +1853,9 @@ var file_netloop_cluster_v1_cluster_proto_goTypes = []any{
 	(*Reserve)(nil),    // 16: netloop.cluster.v1.Reserve
 	(*Reserved)(nil),   // 17: netloop.cluster.v1.Reserved
 	(*CloseRoom)(nil),  // 18: netloop.cluster.v1.CloseRoom
+	(*Bind)(nil),       // 19: netloop.cluster.v1.Bind
+	(*Bound)(nil),      // 20: netloop.cluster.v1.Bound
+	(*Arrived)(nil),    // 21: netloop.cluster.v1.Arrived
 }
 var file_netloop_cluster_v1_cluster_proto_depIdxs = []int32{
 	2,  // 0: netloop.cluster.v1.Lease.server:type_name -> netloop.cluster.v1.Server
@@ -1655,7 +1891,7 @@ func file_netloop_cluster_v1_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_netloop_cluster_v1_cluster_proto_rawDesc), len(file_netloop_cluster_v1_cluster_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   18,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,295 @@
+package netloop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
+
+	"github.com/netloop/netloop/cluster"
+	"github.com/netloop/netloop/internal/clock"
+	"github.com/netloop/netloop/internal/membership"
+	"github.com/netloop/netloop/internal/recording"
+	"github.com/netloop/netloop/internal/room"
+	"github.com/netloop/netloop/internal/transport"
+	clusterv1 "github.com/netloop/netloop/proto/netloop/cluster/v1"
+)
+
+// Clients move between the servers of a cluster by calls of their servers:
+//
+//	room, or a hello ─▶ bindElsewhere ─▶ call "bind" ─▶ the ticket is bound to the player
+//	frame moved, or refused.moved ─▶ the client connects to the other server
+//	its first data there ─▶ Arrived ─▶ call "arrived" ─▶ the old room frees the seat
+
+// serverTravel implements room.Travel for the rooms of a server.
+type serverTravel struct{ s *Server }
+
+// travel returns the access of the server's rooms to other servers, or nil without a cluster.
+func (s *Server) travel() room.Travel {
+	if s.member == nil {
+		return nil
+	}
+	return serverTravel{s}
+}
+
+// openTravel prepares the calls.
+func (s *Server) openTravel() {
+	membership.Handle(s.member, "bind", s.bindCalled)
+	membership.Handle(s.member, "arrived", s.arrivedCalled)
+	s.confirms.ctx, s.confirms.cancel = context.WithCancel(context.Background())
+	s.confirms.slots = make(chan struct{}, maxConfirms)
+}
+
+// Bind implements room.Travel.
+func (v serverTravel) Bind(ctx context.Context, b room.Binding) (room.Bound, error) {
+	name, _ := room.TicketRoom(b.Ticket)
+	if _, here := v.s.rooms.Find(ctx, name); here {
+		return room.Bound{Local: true}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, cluster.StoreTime)
+	defer cancel()
+	from := room.Origin{Room: b.Room, Client: b.Client, Number: rand.Uint64() | 1}
+	m, err := v.s.bindElsewhere(ctx, &clusterv1.Bind{Ticket: []byte(b.Ticket)}, b.Join, from)
+	if err != nil {
+		return room.Bound{}, err
+	}
+	return room.Bound{Ticket: m.Ticket, Number: from.Number, To: m.To}, nil
+}
+
+// bindElsewhere binds a ticket of a room of another server, or a new seat of the room q names, to a
+// player. It returns the ticket and the server for the player's client.
+func (s *Server) bindElsewhere(ctx context.Context, q *clusterv1.Bind, who *room.Join, from room.Origin) (*transport.MovedTo, error) {
+	name := string(q.GetRoom())
+	if len(q.GetTicket()) > 0 {
+		name, _ = room.TicketRoom(string(q.GetTicket()))
+	}
+	server, err := s.member.Find(ctx, name)
+	if err != nil {
+		return nil, travelError(name, err)
+	}
+	if who.Claims != nil {
+		if q.Claims, err = json.Marshal(who.Claims); err != nil {
+			return nil, fmt.Errorf("claims of the player's token: %w", err)
+		}
+	}
+	q.Subject, q.FromRoom, q.FromClient, q.FromNumber = []byte(who.Subject), []byte(from.Room), from.Client, from.Number
+	var bound clusterv1.Bound
+	if err := s.member.Call(ctx, server, "bind", q, &bound); err != nil {
+		return nil, travelError(name, err)
+	}
+	m := &transport.MovedTo{Ticket: string(bound.GetTicket())}
+	for _, other := range s.member.Servers() {
+		if other.ID == server {
+			for _, a := range other.Addresses {
+				m.To = append(m.To, transport.Address(a))
+			}
+		}
+	}
+	if err := m.To.Check(); err != nil {
+		return nil, fmt.Errorf("server %s cannot be reached by players: %w", server, err)
+	}
+	return m, nil
+}
+
+// travelError returns the refusal for an error of the cluster.
+func travelError(name string, err error) error {
+	switch {
+	case errors.Is(err, cluster.ErrGone):
+		return errNoRoom(name)
+	case errors.Is(err, cluster.ErrBusy):
+		return &transport.Refusal{Code: CodeBusy, Text: cluster.ErrBusy.Error()}
+	}
+	return err
+}
+
+// bindCalled binds a ticket of a room of this server for another server.
+func (s *Server) bindCalled(ctx context.Context, from string, q *clusterv1.Bind) (proto.Message, error) {
+	if s.draining.Load() {
+		return nil, errDraining
+	}
+	who := &room.Identity{Subject: string(q.GetSubject()), From: room.Origin{
+		Room: string(q.GetFromRoom()), Client: q.GetFromClient(), Number: q.GetFromNumber(),
+	}}
+	if q.GetFromClient() != 0 {
+		who.From.Server = from
+	}
+	if len(q.GetClaims()) > 0 {
+		if err := json.Unmarshal(q.GetClaims(), &who.Claims); err != nil {
+			return nil, fmt.Errorf("bind: malformed claims: %w", err)
+		}
+	}
+	text, name := string(q.GetTicket()), string(q.GetRoom())
+	if text != "" {
+		name, _ = room.TicketRoom(text)
+	}
+	r, ok := s.rooms.Find(ctx, name)
+	if !ok {
+		return nil, errNoRoom(name)
+	}
+	if text == "" {
+		var err error
+		if text, err = r.reserveNewcomer(q.GetSpectator()); err != nil {
+			return nil, err
+		}
+	}
+	bound, err := r.e.Admission.Bind(text, who)
+	if err != nil {
+		return nil, err
+	}
+	return &clusterv1.Bound{Ticket: []byte(bound)}, nil
+}
+
+// newcomerTTL is the time for which a seat is reserved for a client that another server sends by
+// the name of the room. It is short, because a client can request many.
+const newcomerTTL = 10 * time.Second
+
+// reserveNewcomer reserves a seat for a client that has requested the room by its name at another
+// server. Like a client of this server it needs a ticket for a private or locked room.
+func (r *Room) reserveNewcomer(spectator bool) (string, error) {
+	switch {
+	case r.spec.Private:
+		return "", errNoRoom(r.spec.Name)
+	case r.e.Admission.Locked():
+		return "", transport.Refuse(CodeRefused, "the room is locked")
+	}
+	if err := r.hold(); err != nil {
+		return "", err
+	}
+	texts, err := r.e.Admission.Reserve(room.Reservation{Seats: 1, TTL: newcomerTTL, Spectator: spectator})
+	if err != nil {
+		return "", err
+	}
+	return texts[0], nil
+}
+
+// sendElsewhere returns the refusal that sends a client to the server of its room: the room of
+// hello.Ticket if that is set, and otherwise hello.Room. It returns nil if no other server has the
+// room.
+func (s *Server) sendElsewhere(ctx context.Context, hello *netloopv1.Hello, byTicket bool, remote string) error {
+	if s.member == nil {
+		return nil
+	}
+	q, name := &clusterv1.Bind{Room: []byte(hello.GetRoom()), Spectator: hello.GetSpectate()}, hello.GetRoom()
+	if byTicket {
+		q = &clusterv1.Bind{Ticket: []byte(hello.GetTicket())}
+		name, _ = room.TicketRoom(hello.GetTicket())
+	}
+	if _, ok := s.member.Where(name); !ok {
+		return nil
+	}
+	if !s.openings.Allow(siteOf(remote), s.clock.Now()) {
+		s.metrics.Drops.Add(1, "rooms", "site")
+		return transport.Refuse(CodeBusy, "too many rooms of other servers were requested from your address, try again later")
+	}
+	who := &room.Join{Token: hello.GetToken(), Addr: remote, Params: hello.GetParams(), Ticket: byTicket}
+	if err := s.identify(ctx, who, name); err != nil {
+		return err
+	}
+	m, err := s.bindElsewhere(ctx, q, who, room.Origin{})
+	if err != nil {
+		return err
+	}
+	refusal := &transport.Refusal{Code: CodeMoved, Text: m.Ticket}
+	if hello.GetTravels() {
+		refusal.Moved = m
+	}
+	return refusal
+}
+
+// confirms counts the reports of arrivals that wait for the answer of another server.
+type confirms struct {
+	ctx     context.Context //nolint:containedctx // Of all reports; ends with the server.
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	slots   chan struct{} // one for each running report; size maxConfirms
+}
+
+const (
+	// maxConfirms bounds the reports at once: a thousand arrivals a second, if the other servers
+	// answer within four seconds.
+	maxConfirms = 4096
+	// confirmTime is the time for which a report is repeated. The other server keeps the client's
+	// seat for 10 s at least.
+	confirmTime = 30 * time.Second
+	// confirmEvery is the time between two attempts.
+	confirmEvery = 500 * time.Millisecond
+)
+
+// Arrived implements room.Travel.
+func (v serverTravel) Arrived(r *room.Room, client uint64, from room.Origin) {
+	s := v.s
+	select {
+	case s.confirms.slots <- struct{}{}:
+	default:
+		s.metrics.Drops.Add(1, "move", "unconfirmed")
+		return
+	}
+	s.confirms.running.Go(func() {
+		defer func() { <-s.confirms.slots }()
+		s.confirm(r, client, from)
+	})
+}
+
+// confirm reports an arrival until the other server answers, or the time is over.
+func (s *Server) confirm(r *room.Room, client uint64, from room.Origin) {
+	ctx, cancel := context.WithTimeout(s.confirms.ctx, confirmTime)
+	defer cancel()
+	q := &clusterv1.Arrived{Room: []byte(from.Room), Client: from.Client, Number: from.Number}
+	for {
+		err := s.reportArrival(ctx, from.Server, q)
+		refused := (*transport.Refusal)(nil)
+		switch {
+		case err == nil || errors.Is(err, cluster.ErrGone):
+			return
+		case errors.As(err, &refused) && refused.Code == CodeReplaced:
+			s.metrics.Drops.Add(1, "move", "taken_over")
+			kick := recording.Command{Kind: recording.Kick, Client: client, Code: uint32(CodeReplaced), Text: refused.Text}
+			_ = r.Commands.Execute(ctx, kick) // After an error the client or the room has gone.
+			return
+		}
+		if !clock.Sleep(ctx, confirmEvery) {
+			s.metrics.Drops.Add(1, "move", "unconfirmed")
+			s.log.Warn("the old server of a client does not answer, it keeps the client's seat until its time is over",
+				"server", from.Server, "room", from.Room, "client", from.Client, "error", err)
+			return
+		}
+	}
+}
+
+func (s *Server) reportArrival(ctx context.Context, server string, q *clusterv1.Arrived) error {
+	ctx, cancel := context.WithTimeout(ctx, cluster.StoreTime)
+	defer cancel()
+	return s.member.Call(ctx, server, "arrived", q, nil)
+}
+
+// arrivedCalled frees the seat of a client that has arrived at another server.
+func (s *Server) arrivedCalled(ctx context.Context, _ string, q *clusterv1.Arrived) (proto.Message, error) {
+	done := &clusterv1.Reply{}
+	r, ok := s.rooms.Get(string(q.GetRoom()))
+	if !ok {
+		return done, nil // The room has ended, and its seats with it.
+	}
+	err := r.e.Commands.Arrived(ctx, q.GetClient(), q.GetNumber())
+	if errors.Is(err, room.ErrNotHere) && r.spectatorRoom != nil {
+		err = r.spectatorRoom.Commands.Arrived(ctx, q.GetClient(), q.GetNumber())
+	}
+	if errors.Is(err, room.ErrNotHere) {
+		err = nil
+	}
+	return done, err
+}
+
+// closeTravel ends the reports of arrivals, before the server leaves the cluster.
+func (s *Server) closeTravel() {
+	if s.confirms.cancel != nil {
+		s.confirms.cancel()
+		s.confirms.running.Wait()
+	}
+}
