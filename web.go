@@ -82,7 +82,8 @@ func (s *Server) webFacts() web.Facts {
 	hello := s.schema.s.Hello()
 	f := web.Facts{
 		Game: s.listener.Addr(), Version: build.Version(), Protocol: transport.ProtocolVersion,
-		Schema: web.Schema{Name: hello.GetSchema(), Major: int(hello.GetMajor()), Minor: int(hello.GetMinor()), Fingerprint: hello.GetFingerprint()},
+		Schema:  web.Schema{Name: hello.GetSchema(), Major: int(hello.GetMajor()), Minor: int(hello.GetMinor()), Fingerprint: hello.GetFingerprint()},
+		Cluster: s.member != nil,
 	}
 	if k := s.certificate.Load(); k != nil && k.Pinnable() {
 		f.Hashes = [][32]byte{k.Hash()}

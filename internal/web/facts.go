@@ -19,6 +19,8 @@ type Facts struct {
 	Schema   Schema
 	Version  string // of netloop
 	Protocol int
+	// Cluster means that the pages' clients may move to other servers, which may start later.
+	Cluster bool
 }
 
 // Schema identifies the game.

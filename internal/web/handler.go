@@ -126,17 +126,17 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // protect sets the restrictions for the browser: to run and load only files of this server, and to
-// connect only to it and to the game. Pictures and sounds may also be data of the page itself:
-// engines such as Phaser make their textures so, and such data runs no script.
+// connect only to it and to the game; in a cluster to any host, because the addresses of servers
+// that start later are not known. Pictures and sounds may also be data of the page itself: engines
+// such as Phaser make their textures so, and such data runs no script.
 func (h *handler) protect(to http.Header, host string) {
 	facts := h.cfg.Facts()
-	game := "https:" // For an IPv6 address, which such a policy cannot contain: any host.
-	if name := hostOf(facts.addressFor(host)); !strings.Contains(name, ":") {
+	game, socket := "https:", "ws: wss:" // Any host: also for an IPv6 address, which such a policy cannot contain.
+	if name := hostOf(facts.addressFor(host)); !facts.Cluster && !strings.Contains(name, ":") {
 		// Any port: a page may outlive a server, and the next server may have another port.
 		game = "https://" + name + ":*"
 	}
-	socket := "ws: wss:"
-	if !strings.Contains(host, "[") {
+	if !facts.Cluster && !strings.Contains(host, "[") {
 		socket = h.socketFor(host)
 	}
 	to.Set("Content-Security-Policy", "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; img-src 'self' data: blob:; media-src 'self' data: blob:; connect-src 'self' "+game+" "+socket+

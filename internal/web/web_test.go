@@ -249,6 +249,21 @@ func TestBrowsersMayDoLittle(t *testing.T) {
 	}
 }
 
+// The pages of a server in a cluster may connect to servers that start later.
+func TestPagesOfAClusterMayConnectToOtherServers(t *testing.T) {
+	cfg := config()
+	facts := cfg.Facts
+	cfg.Facts = func() Facts {
+		f := facts()
+		f.Cluster = true
+		return f
+	}
+	resp, _ := ask(t, "GET", "http://"+start(t, cfg)+"/", "Host: game.example")
+	if policy := resp.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "; connect-src 'self' https: ws: wss:; object-src 'none';") {
+		t.Error(policy)
+	}
+}
+
 // An invalid host is refused, so it is in no header and on no page.
 func TestInvalidHostsAreRefused(t *testing.T) {
 	at := start(t, config())
