@@ -54,7 +54,7 @@ export class ClientImpl extends Messages implements Client<any>, ClassHost, Pred
   private drawnAt: number | undefined;
   private pump: unknown;
 
-  constructor(options: ConnectOptions<any>, platform: Platform, route: () => Promise<Route>, info: ConnectInfo, private impair: (how: Simulation) => void) {
+  constructor(options: ConnectOptions<any>, platform: Platform, route: (known?: ConnectInfo) => Promise<Route>, info: ConnectInfo, private impair: (how: Simulation) => void) {
     super(options, platform, route, info);
     this.clock = new PublicClock(this.time, () => (this.interpolates ? this.playout.at : this.time.line.gameTime(this.replica?.tick ?? 0)), () => this.frame.now);
   }

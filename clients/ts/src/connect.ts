@@ -9,7 +9,7 @@ import type { Conn, Dial } from "./net/conn.js";
 import { dialWebSocket } from "./net/websocket.js";
 import { dialWebTransport } from "./net/webtransport.js";
 import { ImpairedConn } from "./net/impaired.js";
-import type { Candidate } from "./session/race.js";
+import { decided, type Candidate } from "./session/race.js";
 import type { Shape } from "./schema.js";
 
 const TIMEOUT = 10_000;
@@ -43,40 +43,26 @@ export async function join<G extends Shape>(
     return (signal) => dial(signal).then(impair);
   };
   let info: ConnectInfo | undefined;
-  const route = async (): Promise<Route> => {
+  const route = async (known?: ConnectInfo): Promise<Route> => {
+    let found = known ?? info;
     try {
-      info = await ask(); // For each attempt: a restarted server has another certificate.
+      if (!known) found = info = await ask(); // For each attempt: a restarted server has another certificate.
     } catch (error) {
-      if (!info) throw error;
+      if (!found) throw error;
     }
-    return { info, candidates: candidates(info).map((c) => ({ ...c, dial: impaired(c.dial) })) };
+    return { info: found!, candidates: candidates(found!).map((c) => ({ ...c, dial: impaired(c.dial) })) };
   };
   const deadline = platform.now() + (options.timeoutMs ?? TIMEOUT);
   const left = () => Math.max(deadline - platform.now(), 1);
   const { signal } = options;
-  const aborted = () => new NetloopError(Code.Left, "aborted");
   const { info: first } = await route();
-  if (signal?.aborted) throw aborted();
+  if (signal?.aborted) throw new NetloopError(Code.Left, "aborted");
   const client = new ClientImpl(options, platform, route, first, (how) => void (simulation = how));
   const entered = await client.open(left(), signal);
   client.enter(entered);
-  let abort = () => {};
-  signal?.addEventListener("abort", () => abort());
-  await new Promise<void>((resolve, reject) => {
-    const giveUp = (why: NetloopError) => {
-      entered.link.close(Code.Left, "");
-      reject(why);
-    };
-    const timer = platform.setTimeout(() => giveUp(new NetloopError(Code.Timeout, "game did not admit the client in time")), left());
-    abort = () => giveUp(aborted());
-    entered.link.onDecided((closed) => {
-      platform.clearTimeout(timer);
-      if (closed) reject(new NetloopError(closed.code, closed.text));
-      else resolve();
-    });
-  });
+  await decided(entered.link, platform, left(), signal);
   client.begin();
-  abort = () => client.close();
+  signal?.addEventListener("abort", () => client.close());
   return client as unknown as Client<G>;
 }
 
@@ -113,7 +99,7 @@ async function infoOf(url: string | URL, platform: Platform): Promise<ConnectInf
 function candidatesOf(info: ConnectInfo, options: ConnectOptions<any>, platform: Platform): Candidate[] {
   const wanted = options.transports ?? ["webtransport", "websocket"];
   const list: Candidate[] = [];
-  if (wanted.includes("webtransport") && platform.WebTransport) {
+  if (wanted.includes("webtransport") && platform.WebTransport && info.address) {
     list.push({ name: "WebTransport", afterMs: 0, dial: (signal) => dialWebTransport(platform, info, signal) });
   }
   const { webSocket } = info;

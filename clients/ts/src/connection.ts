@@ -5,16 +5,17 @@ import { check } from "./adapt.js";
 import { Code, NetloopError, type Closed, type ConnectInfo, type ConnectOptions, type Platform, type Status } from "./api.js";
 import { ServerTime } from "./clock/server.js";
 import { readSchema, type Schema as Served } from "./codec/index.js";
-import type { Candidate } from "./session/race.js";
-import { race, type Joined } from "./session/race.js";
+import { decided, open, race, type Candidate, type Joined } from "./session/race.js";
+import { Elsewhere } from "./session/greeting.js";
 import { Rejoin, reconnects } from "./session/rejoin.js";
 import { Backlog } from "./session/backlog.js";
 import { Arrived, type Arrival, type Link, type Moving, type Traffic } from "./session/link.js";
+import { discard, MAX_HOPS, targetOf, TRAVEL_LIMIT, type Travel } from "./session/travel.js";
 import { Losses } from "./session/losses.js";
 import { Refusals, Snapshots, Verification } from "./session/receiver.js";
 import { Replica, type ApplyResult } from "./state/replica.js";
 import { same } from "./wire/bytes.js";
-import type { InputStatus, Message, Welcome } from "./wire/frames.js";
+import type { InputStatus, Message, Moved, Welcome } from "./wire/frames.js";
 
 /** The connections to race, and the server's description. */
 export interface Route {
@@ -63,13 +64,16 @@ export abstract class Connection {
   private silence = { arrival: 0, step: 0, duration: 0 };
   private ticket: string;
   private moving: Moving | undefined;
+  private travel: Travel | undefined;
+  /** The server of the client's room, once another one than that of the route has admitted it. */
+  private home: ConnectInfo | undefined;
   protected movable = false;
   protected handles: Uint8Array = new Uint8Array(0);
 
   constructor(
     protected readonly options: ConnectOptions<any>,
     protected readonly platform: Platform,
-    private route: () => Promise<Route>,
+    private route: (known?: ConnectInfo) => Promise<Route>,
     info: ConnectInfo,
   ) {
     this.info = info;
@@ -113,42 +117,51 @@ export abstract class Connection {
 
   // Entry.
 
-  /** Makes the first connection, or the next one after a break. */
-  async open(timeoutMs: number, signal?: AbortSignal): Promise<Joined> {
+  /**
+   * Makes the first connection, or the next one after a break. A server may send the client to
+   * another one: hops counts the servers before.
+   */
+  async open(timeoutMs: number, signal?: AbortSignal, to = this.moving?.to, hops = 0): Promise<Joined> {
     const { options, platform, moving } = this;
     this.moving = undefined;
-    const { info, candidates } = moving ? routeOver(moving, this.info) : await this.route();
-    const token = moving ? "" : await tokenOf(options.token, this.secret.length > 0);
+    const end = platform.now() + timeoutMs;
+    const { info, candidates } = moving ? routeOver(moving, to?.info ?? this.info) : await this.route(to?.info ?? this.home);
+    const secret = to ? NONE : this.secret;
+    const token = moving || to ? "" : await tokenOf(options.token, secret.length > 0);
     this.info = info;
     const own = options.schema ?? info.schema;
     return race(
       {
         candidates,
+        platform,
+        timeoutMs,
         hello: {
           schema: own.name,
           major: own.major,
           minor: own.minor,
-          room: this.room,
-          ticket: this.ticket,
+          room: to ? "" : this.room,
+          ticket: to ? to.ticket : this.ticket,
           spectate: options.spectate ?? false,
           params: options.params === undefined ? NONE : new TextEncoder().encode(JSON.stringify(options.params)),
           token,
           datagram: moving?.first ?? 0,
           build: "netloop-ts",
           ...(options.reconnect !== false && {
-            resume: { token: this.secret, received: this.received, kept: this.secret.length > 0, attempt: 0 },
+            resume: { token: secret, received: to ? 0 : this.received, kept: secret.length > 0, attempt: 0 },
           }),
         },
         nextAttempt: () => ++this.attempts,
         adapt: (tables) => this.adapt(tables),
-        timeoutMs,
         traffic: this.traffic,
-        now: () => platform.now(),
-        setTimeout: (fn, ms) => platform.setTimeout(fn, ms),
-        clearTimeout: (t) => platform.clearTimeout(t),
       },
       signal,
-    ).catch((error: NetloopError) => {
+    ).then((e) => {
+      e.welcome.resumed &&= secret.length > 0;
+      return { ...e, to };
+    }, (error: NetloopError) => {
+      if (error instanceof Elsewhere && error.moved.to && hops < MAX_HOPS) {
+        return this.open(end - platform.now(), signal, targetOf(error.moved, info), hops + 1);
+      }
       // Browsers hide why a connection was refused; the server's description states the reason.
       const { refused } = info;
       throw error.code === Code.Lost && refused ? new NetloopError(refused.code, refused.text) : error;
@@ -165,14 +178,19 @@ export abstract class Connection {
   enter(e: Joined): void {
     const { link, welcome: w } = e;
     const now = this.platform.now();
-    const resumed = w.resumed && this.secret.length > 0 && this.replica !== undefined;
+    const resumed = w.resumed && this.replica !== undefined;
+    if (e.to) {
+      this.home = e.to.info;
+      this.ticket = e.to.ticket;
+      this.leftRoom();
+    }
     if (resumed && w.id !== this.id) {
       link.violated("server resumed the seat of another client");
       throw new NetloopError(Code.Protocol, "server resumed the seat of another client");
     }
     const known = this.instance.length > 0 && same(this.instance, w.instance);
     // A new join is to another room, even under the same name: the room may have been replaced.
-    this.time.welcome(now, now - e.began, w, known, known && resumed);
+    this.time.welcome(e.at, e.at - e.began, w, known, known && resumed);
     this.instance = w.instance;
     this.link = link;
     this.secret = w.secret;
@@ -220,9 +238,9 @@ export abstract class Connection {
     const { rejoin } = this;
     if (!rejoin) return;
     this.rejoin = undefined;
-    if (rejoin.resumed) this.counts.resumes++;
+    if (!rejoin.anew) this.counts.resumes++;
     if (!rejoin.moves) this.options.log?.(`reconnected after ${rejoin.tries} attempts`);
-    this.become(rejoin.resumed ? { ...this.next, phase: this.next.phase } : { ...CONNECTING, phase: "loading" });
+    this.setStatus(rejoin.anew ? { ...CONNECTING, phase: "loading" } : this.next);
   }
 
   /** The status that follows reconnecting. */
@@ -266,14 +284,34 @@ export abstract class Connection {
       return this.finish(Code.Lost, text);
     }
     if (!a.due(now)) return;
+    const to = this.moving?.to;
     a.dial(
       now,
       giveUp,
-      (limit, signal) => this.open(limit, signal),
+      (limit, signal) => (to ? this.arrive(a, signal) : this.open(limit, signal)),
       (error) => this.finish(error.code, error.message),
     );
     if (a.moves) this.setStatus({ ...CONNECTING, phase: "moving" });
     else this.setStatus({ ...CONNECTING, phase: "reconnecting", attempt: a.tries, leftMs: this.leftMs, ...a.why });
+  }
+
+  /**
+   * Joins a room of another server. Until the game has admitted the client, each failure leads back
+   * to the seat of before, if there is one.
+   */
+  private async arrive(a: Rejoin, signal: AbortSignal): Promise<Joined> {
+    const { platform } = this;
+    const end = platform.now() + TRAVEL_LIMIT;
+    try {
+      const e = await this.open(TRAVEL_LIMIT, signal);
+      await decided(e.link, platform, end - platform.now(), signal);
+      return e;
+    } catch (error) {
+      const { code, message } = failedMove(error as NetloopError);
+      if (a.why.code === Code.Closing || this.secret.length === 0) this.finish(code, message);
+      if (a.why.code === Code.Moved) this.counts.drops++;
+      throw new NetloopError(Code.Lost, message);
+    }
   }
 
   /** Takes over the connection of a successful attempt. */
@@ -283,9 +321,8 @@ export abstract class Connection {
     if (!a || !e) return;
     a.dialed = undefined;
     a.joining = true;
-    a.resumed = e.welcome.resumed && this.secret.length > 0;
-    if (!a.resumed) this.next = { ...CONNECTING, phase: "loading" };
-    else this.next = { ...this.next, closingAt: 0 };
+    a.anew ||= !e.welcome.resumed;
+    this.next = e.welcome.resumed ? { ...this.next, closingAt: 0 } : { ...CONNECTING, phase: "loading" };
     try {
       this.enter(e);
     } catch (error) {
@@ -301,24 +338,56 @@ export abstract class Connection {
       // The game moves the client to another room: it joins there as a new client, with this
       // ticket.
       this.ticket = text;
-      this.secret = NONE;
-      this.failCalls(code, "client has moved to another room");
+      this.leftRoom();
     }
-    if (this.options.reconnect !== false && (moved || reconnects(code, this.rejoin !== undefined))) return this.broken(code, text);
+    if (this.options.reconnect !== false && (moved || reconnects(code, this.rejoin !== undefined) || (this.travel && code === Code.Closing))) return this.broken(code, text);
     this.runHeld();
     this.finish(code, text);
   }
 
+  private leftRoom(): void {
+    this.endTravel();
+    this.secret = NONE;
+    this.failCalls(Code.Moved, "client has moved to another room");
+  }
+
+  /** Opens a connection to another server, to which the client then moves. A move before it ends. */
+  private startTravel(moved: Moved): void {
+    this.endTravel();
+    const { platform } = this;
+    const target = targetOf(moved, this.info);
+    const abort = new AbortController();
+    const conn = this.route(target.info).then(({ candidates }) => open({ candidates, platform, timeoutMs: TRAVEL_LIMIT }, abort.signal));
+    const travel: Travel = { ...target, abort, conn, opened: false };
+    this.travel = travel;
+    conn.then(
+      () => (travel.opened = true),
+      (error) => {
+        if (this.travel !== travel) return;
+        this.travel = undefined;
+        this.options.log?.(failedMove(error).message);
+      },
+    );
+  }
+
+  private endTravel(): void {
+    this.travel?.abort.abort();
+    discard(this.travel?.conn);
+    this.travel = undefined;
+  }
+
   private broken(code: number, text: string): void {
-    this.moving = this.link?.moving;
-    this.link?.close(Code.Timeout, text);
+    const { travel } = this;
+    this.travel = undefined;
+    this.moving = travel ? { conn: travel.conn, first: 0, to: travel } : this.link?.moving;
+    this.link?.close(code === Code.Moved ? code : Code.Timeout, text);
     const now = this.platform.now();
     if (this.rejoin) return this.rejoin.failed(now, { code, text });
     this.next = this.current;
     const { platform } = this;
     this.rejoin = new Rejoin(now, { code, text }, () => platform.now(), () => platform.random());
     if (this.moving) this.rejoin.moves = true;
-    else {
+    if (!this.moving || code !== Code.Moved) {
       this.counts.drops++;
       this.options.log?.(`connection is broken: ${text}`);
     }
@@ -332,7 +401,8 @@ export abstract class Connection {
     this.rejoin?.stop();
     this.rejoin = undefined;
     this.link?.close(code === Code.Left ? Code.Left : Code.Unspecified, "");
-    this.moving?.conn.close(Code.Left, "");
+    discard(this.moving?.conn);
+    this.endTravel();
     this.verification.done(new NetloopError(code, text));
     this.failCalls(code, text);
     this.setStatus({ ...CONNECTING, phase: "closed", code, text });
@@ -354,6 +424,7 @@ export abstract class Connection {
         link.violated("malformed data");
       }
     }
+    if (this.travel?.opened && !this.rejoin) this.broken(Code.Moved, "");
   }
 
   private arrived(a: Arrival, link: Link): void {
@@ -386,6 +457,8 @@ export abstract class Connection {
         return this.time.rescale(a.scale);
       case Arrived.Inputs:
         return this.inputsReported(a.status);
+      case Arrived.Travel:
+        return this.startTravel(a.moved);
       case Arrived.Gone:
         return this.ended(a.code, a.text);
     }
@@ -447,7 +520,12 @@ export abstract class Connection {
 
 /** The route over the existing connection. */
 function routeOver({ conn }: Moving, info: ConnectInfo): Route {
-  return { info, candidates: [{ name: conn.transport, afterMs: 0, dial: async () => conn }] };
+  return { info, candidates: [{ name: "connection", afterMs: 0, dial: async () => conn }] };
+}
+
+/** The error of a failed move to another server. */
+function failedMove(error: NetloopError): NetloopError {
+  return new NetloopError(error.code, `move to another server failed: ${error.message}`);
 }
 
 /**

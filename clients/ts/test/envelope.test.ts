@@ -5,10 +5,11 @@ import { test } from "node:test";
 import { MemoryConn } from "../src/net/memory.js";
 import { Arrived, Link, type Arrival } from "../src/session/link.js";
 import { Window } from "../src/wire/window.js";
-import { closeFrame, countFrame, Cutter, digestFrame, encodeMessage, frameOf, Kind, moveFrame, parseClose, parseFrame, parseWelcome } from "../src/wire/frames.js";
+import { closeFrame, countFrame, Cutter, digestFrame, encodeMessage, frameOf, Kind, moveFrame, parseClose, parseFrame, parseRefusedMove, parseWelcome } from "../src/wire/frames.js";
 import { Refusal } from "../src/wire/refusal.js";
 import { clip, Walker, Writer } from "../src/wire/protobuf.js";
 import { example } from "./page.js";
+import { say } from "./rig.js";
 
 /** A connection, its sent datagrams and frames, and its arrivals. */
 function linkAt(now: number) {
@@ -46,6 +47,16 @@ test("the frames of a server are read as the page says", () => {
   assert.deepEqual(framed("frame-closing"), [{ kind: Arrived.Closing, at: 1, value: 30e9 }]);
   assert.deepEqual(framed("frame-state"), [{ kind: Arrived.Record, at: 1, bytes: Uint8Array.of(0xde, 0xad, 0xbe, 0xef) }]);
   assert.deepEqual(framed("frame-moved"), [{ kind: Arrived.Gone, code: 22, text: "a@box" }]);
+  const hash = new Uint8Array(32);
+  hash[0] = 0xca;
+  hash[31] = 0xfe;
+  const to = [
+    { carrier: "quic", addr: "[::1]:7777", hashes: [] },
+    { carrier: "websocket", addr: "wss://b.example/netloop", hashes: [] },
+    { carrier: "webtransport", addr: "[::1]:7777", hashes: [hash] },
+  ];
+  assert.deepEqual(framed("frame-moved-away"), [{ kind: Arrived.Travel, moved: { ticket: "a@box", to } }]);
+  assert.deepEqual(parseRefusedMove(parseFrame(example("frame-refused-moved").subarray(2)).body), { ticket: "a@box", to });
   assert.deepEqual(framed("frame-close"), [{ kind: Arrived.Gone, code: 3, text: "cheated" }]);
   const [reply] = framed("frame-reply");
   assert.deepEqual(reply.kind === Arrived.Message && { ...reply.message, payload: 0 }, {
@@ -59,7 +70,7 @@ test("a welcome and a refusal are read as the page says", () => {
     { ...welcome, instance: [...welcome.instance], secret: [...welcome.secret], handles: [...welcome.handles] },
     {
       protocol: 1, minor: 2, id: 7, instance: [1, 2], room: "", tickRate: { num: 60, den: 1 }, fixedRate: { num: 60, den: 1 }, sendEvery: 1,
-      epoch: { tick: 300, at: 5000 }, server: 5000.1, secret: [], keep: 0, resumed: false, datagram: 0, moves: false, handles: [],
+      epoch: { tick: 300, at: 5000 }, server: 5000.1, scale: undefined, secret: [], keep: 0, resumed: false, datagram: 0, moves: false, handles: [],
     },
   );
   assert.deepEqual(parseClose(parseFrame(example("frame-refused").subarray(1)).body), { code: 8, text: "8 of 8" });
@@ -110,6 +121,13 @@ test("what breaks the rules of the stream closes the connection", () => {
     ["a frame for a server", Uint8Array.of(0x0a, 0)],
     ["an epoch with a time beyond 2^63", Uint8Array.of(0x2a, 11, 0x10, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1)],
     ["a speed that is none", Uint8Array.of(0x6a, 2, 0x08, 1)],
+    ["a destination with 9 addresses", say.moved("t@b", Array(9).fill({ carrier: "quic", addr: "b:1" })).subarray(2)],
+    ["an address with 5 hashes", say.moved("t@b", [{ carrier: "quic", addr: "b:1", hashes: Array(5).fill(new Uint8Array(32)) }]).subarray(2)],
+    ["a destination without an address", say.moved("t@b", []).subarray(1)],
+    ["an address of 257 bytes", say.moved("t@b", [{ carrier: "quic", addr: "b".repeat(257) }]).subarray(2)],
+    ["an address that is empty", say.moved("t@b", [{ carrier: "quic", addr: "" }]).subarray(1)],
+    ["a carrier without a name", say.moved("t@b", [{ carrier: "", addr: "b:1" }]).subarray(1)],
+    ["a hash that is none", say.moved("t@b", [{ carrier: "quic", addr: "b:1", hashes: [new Uint8Array(31)] }]).subarray(1)],
   ];
   for (const [what, bytes] of cases) {
     const { link, hear } = linkAt(1);

@@ -50,6 +50,24 @@ export async function settle(): Promise<void> {
   for (let i = 0; i < 20; i++) await Promise.resolve();
 }
 
+/** An address of another server. */
+export interface To {
+  carrier: string;
+  addr: string;
+  hashes?: Uint8Array[];
+}
+
+function moveOf(ticket: string, to?: readonly To[]): Uint8Array {
+  const all = new Writer();
+  for (const { carrier, addr, hashes } of to ?? []) {
+    const a = new Writer().text(1, carrier).text(2, addr).text(3, "name.example");
+    for (const h of hashes ?? []) a.sized(4, h);
+    all.sized(1, a.done());
+  }
+  const m = new Writer().text(1, ticket);
+  return (to ? m.sized(2, all.done()) : m).done();
+}
+
 /** The frames that a server writes. */
 export const say = {
   tables: (tables: Uint8Array) => frameOf(Kind.SchemaPart, new Writer().number(1, tables.length).body(2, tables).done()),
@@ -57,7 +75,8 @@ export const say = {
   accepted: (received = 0) => frameOf(Kind.Accepted, new Writer().number(1, received).done()),
   received: (n: number) => frameOf(Kind.MessagesReceived, new Writer().number(1, n).done()),
   close: (code: number, text: string) => frameOf(Kind.Close, new Writer().number(1, code).text(2, text).done()),
-  moved: (ticket: string) => frameOf(Kind.Moved, new Writer().text(1, ticket).done()),
+  moved: (ticket: string, to?: readonly To[]) => frameOf(Kind.Moved, moveOf(ticket, to)),
+  refusedMove: (ticket: string, to: readonly To[]) => frameOf(Kind.Refused, new Writer().number(1, 22).text(2, "elsewhere").sized(3, moveOf(ticket, to)).done()),
   epoch: (tick: number, at: number) => frameOf(Kind.Epoch, new Writer().number(1, tick).number(2, Math.round(at * NS)).done()),
   message: (m: { method: number; stage?: number; call?: number; reply?: boolean; code?: number; text?: string; payload?: Uint8Array; tick?: number }) =>
     frameOf(Kind.Message, messageOf(m)),
@@ -126,6 +145,8 @@ export class Peer {
   constructor(
     readonly client: MemoryConn,
     readonly server: MemoryConn,
+    /** The description of the server that the client has dialed. */
+    readonly info: ConnectInfo,
   ) {
     server.start({
       stream: (b) => {
@@ -184,6 +205,8 @@ export class Rig {
   readonly peers: Peer[] = [];
   errors: string[] = [];
   client!: Client<any>;
+  /** Decides on a dial: the connection opens when the promise is settled. */
+  reach: (info: ConnectInfo, name: string) => Promise<void> = async () => {};
 
   constructor(private names: readonly string[] = ["memory"]) {}
 
@@ -195,19 +218,20 @@ export class Rig {
 
   /** Begins to connect. */
   dial(options: ConnectOptions<any> = {}): Promise<Client<any>> {
-    const contenders = this.names.map(
+    const candidates = (info: ConnectInfo) => this.names.map(
       (name, i): Candidate => ({
         name,
         afterMs: i * 500,
         dial: async () => {
+          await this.reach(info, name);
           const [client, server] = MemoryConn.pair();
-          this.peers.push(new Peer(client, server));
+          this.peers.push(new Peer(client, server, info));
           return client;
         },
       }),
     );
     const onError = (error: unknown, where: string) => this.errors.push(`${where}: ${error}`);
-    return join({ pump: false, onError, ...options }, this.clock.platform, async () => this.info, () => contenders);
+    return join({ pump: false, onError, ...options }, this.clock.platform, async () => this.info, candidates);
   }
 
   /** Greets the client over its newest connection, up to the welcome. */

@@ -470,6 +470,9 @@ export interface Client<G extends Shape = Shape> {
      * change. The phase is moving, and then loading. If the other room refuses the client, the client
      * ends with the reason. False: the client is in no room, or the game does not let clients of the
      * room move.
+     *
+     * To a room of another server the client first opens a connection, and plays on until then. If
+     * that server does not admit it within 5 s, the client resumes its seat in the old room.
      */
     move(ticket: string): boolean;
     /** Compares the client's state with the server's: the promise resolves if the digests agree. */

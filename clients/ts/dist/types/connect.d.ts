@@ -1,5 +1,5 @@
 import { type Client, type ConnectInfo, type ConnectOptions, type Platform } from "./api.js";
-import type { Candidate } from "./session/race.js";
+import { type Candidate } from "./session/race.js";
 import type { Shape } from "./schema.js";
 /** The names of the options in ConnectOptions. */
 export declare const OPTIONS = "url info schema room ticket spectate params token protobuf transports timeoutMs reconnect lostAfterMs signal pump simulate onError log platform";

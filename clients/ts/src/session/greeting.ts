@@ -3,14 +3,24 @@
 // server always sends its tables first: they decide the race of two connections, before either of the
 // two is admitted.
 
-import { NetloopError } from "../api.js";
+import { Code, NetloopError } from "../api.js";
 import { outOfRange, refuse } from "../wire/refusal.js";
-import { Kind, MAX_PARTS, MAX_TABLES, frameOf, parseClose, parseFrame, parsePart, parseWelcome, type Welcome } from "../wire/frames.js";
+import { Kind, MAX_PARTS, MAX_TABLES, frameOf, parseClose, parseFrame, parsePart, parseRefusedMove, parseWelcome, type Moved, type Welcome } from "../wire/frames.js";
 
 /** The result of a frame, if it is more than a part. */
 export interface Step {
   tables?: Uint8Array;
   welcome?: Welcome;
+}
+
+/** The refusal of a server that sends the client to the room of another server. */
+export class Elsewhere extends NetloopError {
+  constructor(
+    text: string,
+    readonly moved: Moved,
+  ) {
+    super(Code.Moved, text);
+  }
 }
 
 export const schemaAccepted = frameOf(Kind.SchemaAccepted, new Uint8Array(0));
@@ -36,7 +46,8 @@ export class Greeting {
       case Kind.Close: // Sent by a room that refuses a moving client.
       case Kind.Refused: {
         const c = parseClose(body);
-        throw new NetloopError(c.code, c.text);
+        const moved = c.code === Code.Moved && parseRefusedMove(body);
+        throw moved ? new Elsewhere(c.text, moved) : new NetloopError(c.code, c.text);
       }
       case Kind.Welcome:
         if (!this.accepted) refuse("welcome before the schema");

@@ -7,11 +7,12 @@ import type { Acknowledgement } from "../state/acks.js";
 import {
   closeFrame, countFrame, DATAGRAM, digestFrame, encodeMessage, Field, frameOf, Kind, MAX_DATAGRAM, MAX_DATAGRAM_PAYLOAD, MAX_PAYLOAD,
   parseClose, moveFrame, parseCount, parseEpoch, parseFrame, parseInputStatus, parseMessage, parseMoved, parseOverload, parseTimes, parseTimeScale,
-  type Epoch, type InputStatus, type Message, type TimeScale,
+  type Epoch, type InputStatus, type Message, type Moved, type TimeScale,
 } from "../wire/frames.js";
 import { varintSize, Walker, Writer } from "../wire/protobuf.js";
 import { outOfRange, Refusal } from "../wire/refusal.js";
 import type { Backlog } from "./backlog.js";
+import type { Target } from "./travel.js";
 import { Window } from "../wire/window.js";
 
 /** The kinds of received data. */
@@ -27,6 +28,7 @@ export const enum Arrived {
   Overload,
   Scale,
   Inputs,
+  Travel,
   Gone,
 }
 
@@ -40,6 +42,7 @@ export type Arrival =
   | { kind: Arrived.Overload; level: number; sendEvery: number }
   | { kind: Arrived.Scale; scale: TimeScale }
   | { kind: Arrived.Inputs; status: InputStatus }
+  | { kind: Arrived.Travel; moved: Moved }
   | { kind: Arrived.Gone; code: number; text: string };
 
 /** The counters of all connections together. */
@@ -63,11 +66,12 @@ export interface Outgoing {
 
 /**
  * The connection over which a moving client continues, and the number of its first datagram in the
- * other room.
+ * other room; 0 on a new connection, to another server.
  */
 export interface Moving {
-  conn: Conn;
+  conn: Conn | Promise<Conn>;
   first: number;
+  to?: Target;
 }
 
 const MAX_ARRIVALS = 1024;
@@ -262,10 +266,13 @@ export class Link {
         const c = parseClose(body);
         return this.endedBy(c.code, c.text, true);
       }
-      case Kind.Moved:
+      case Kind.Moved: {
+        const moved = parseMoved(body);
+        if (moved.to) return this.pushOrBreak({ kind: Arrived.Travel, moved });
         this.moving = { conn: this.conn, first: this.number + 1 };
         this.backlog = undefined; // Later messages are not delivered.
-        return this.endedBy(Code.Moved, parseMoved(body), false);
+        return this.endedBy(Code.Moved, moved.ticket, false);
+      }
     }
     outOfRange();
   }

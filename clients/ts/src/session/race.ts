@@ -2,12 +2,13 @@
 // is used. The others are closed before the game sees them: the server's tables decide the race, and a
 // server admits a client only after the client has accepted them.
 
-import { Code, NetloopError } from "../api.js";
+import { Code, NetloopError, type Platform } from "../api.js";
 import type { Conn, Dial } from "../net/conn.js";
 import { Cutter, helloFrame, MAX_FRAME, MAX_HANDSHAKE, type Hello, type Welcome } from "../wire/frames.js";
 import { Refusal } from "../wire/refusal.js";
 import { Greeting, schemaAccepted } from "./greeting.js";
 import { Link, type Traffic } from "./link.js";
+import type { Target } from "./travel.js";
 
 /** A conn in the race. */
 export interface Candidate {
@@ -17,32 +18,61 @@ export interface Candidate {
   afterMs: number;
 }
 
-/** The parameters of an entry. */
-export interface RaceConfig {
+/** The connections to open. */
+export interface OpenConfig {
   candidates: readonly Candidate[];
+  timeoutMs: number;
+  platform: Platform;
+}
+
+/** The parameters of an entry. */
+export interface RaceConfig extends OpenConfig {
   hello: Hello;
   /** The number of an attempt: each candidate's hello has its own. */
   nextAttempt(): number;
   /** Matches the server's tables with the game's, or throws a NetloopError. */
   adapt(tables: Uint8Array): void;
-  timeoutMs: number;
-  now(): number;
-  setTimeout(fn: () => void, ms: number): unknown;
-  clearTimeout(timer: unknown): void;
   traffic: Traffic;
+  /** Takes the first connection that is open, and ends the race without a hello. */
+  opened?(conn: Conn): void;
 }
 
 /** The result of an entry. */
 export interface Joined {
   link: Link;
   welcome: Welcome;
-  /** The time at which the hello was sent. */
+  /** The times at which the hello was sent and the welcome has arrived. */
   began: number;
+  at: number;
+  /** The room of another server that the client has joined by a ticket. */
+  to?: Target;
 }
 
 /** Enters, or rejects with a NetloopError. An aborted signal closes all open connections. */
 export function race(cfg: RaceConfig, signal?: AbortSignal): Promise<Joined> {
   return new Promise((resolve, reject) => new Race(cfg, signal, resolve, reject));
+}
+
+/** Waits until the game has admitted the client, and closes the connection otherwise. */
+export function decided(link: Link, platform: Platform, timeoutMs: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const giveUp = (code: number, text: string) => {
+      link.close(Code.Left, "");
+      reject(new NetloopError(code, text));
+    };
+    const timer = platform.setTimeout(() => giveUp(Code.Timeout, "game did not admit the client in time"), Math.max(timeoutMs, 1));
+    signal?.addEventListener("abort", () => giveUp(Code.Left, "aborted"));
+    link.onDecided((closed) => {
+      platform.clearTimeout(timer);
+      if (closed) reject(new NetloopError(closed.code, closed.text));
+      else resolve();
+    });
+  });
+}
+
+/** Opens a connection without a hello: the first open one is used. */
+export function open(cfg: OpenConfig, signal: AbortSignal): Promise<Conn> {
+  return new Promise((resolve, reject) => new Race({ ...cfg, opened: resolve } as RaceConfig, signal, () => {}, reject));
 }
 
 class Race {
@@ -68,7 +98,7 @@ class Race {
   }
 
   private timer(fn: () => void, ms: number): void {
-    this.timers.push(this.cfg.setTimeout(fn, ms));
+    this.timers.push(this.cfg.platform.setTimeout(fn, ms));
   }
 
   private why(text: string): string {
@@ -84,7 +114,10 @@ class Race {
       (conn) => {
         if (this.done || this.winner) return conn.close(Code.Left, "");
         this.open.set(c, conn);
-        this.greet(c, conn);
+        if (!this.cfg.opened) return this.greet(c, conn);
+        this.select(c);
+        this.finish();
+        this.cfg.opened(conn);
       },
       (error: unknown) => this.failed(c, error instanceof Error ? error.message : String(error)),
     );
@@ -119,26 +152,27 @@ class Race {
 
   private finish(): void {
     this.done = true;
-    for (const t of this.timers) this.cfg.clearTimeout(t);
+    for (const t of this.timers) this.cfg.platform.clearTimeout(t);
   }
 
-  private fail(code: number, text: string): void {
+  private fail(code: number, text: string, error = new NetloopError(code, text)): void {
     if (this.done) return;
     this.finish();
     this.closeOthers();
-    this.reject(new NetloopError(code, text));
+    this.reject(error);
   }
 
   private greet(c: Candidate, conn: Conn): void {
-    const { hello, traffic } = this.cfg;
-    const began = this.cfg.now();
+    const { hello, platform, traffic } = this.cfg;
+    const now = () => platform.now();
+    const began = now();
     const cutter = new Cutter();
     const greeting = new Greeting(hello.datagram > 0);
     let link: Link | undefined;
-    const refuse = (code: number, text: string) => {
+    const refuse = (code: number, text: string, error?: NetloopError) => {
       this.open.delete(c);
       conn.close(code, text);
-      this.fail(code, text);
+      this.fail(code, text, error);
     };
     const frame = (f: Uint8Array): boolean => {
       if (link) {
@@ -154,13 +188,13 @@ class Race {
           traffic.bytesOut += schemaAccepted.length;
           conn.stream(schemaAccepted.slice());
         } else if (welcome) {
-          link = new Link(conn, this.cfg.now, this.cfg.setTimeout, traffic, hello.datagram || 1, welcome.datagram || 1);
+          link = new Link(conn, now, (fn, ms) => platform.setTimeout(fn, ms), traffic, hello.datagram || 1, welcome.datagram || 1);
           this.finish();
-          this.resolve({ link, welcome, began });
+          this.resolve({ link, welcome, began, at: now() });
         }
         return true;
       } catch (e) {
-        if (e instanceof NetloopError) refuse(e.code, e.message);
+        if (e instanceof NetloopError) refuse(e.code, e.message, e);
         else refuse(Code.Protocol, `malformed answer: ${e instanceof Refusal ? e.why : e}`);
         return false;
       }

@@ -36,8 +36,8 @@ export class Rejoin {
   tries = 0;
   /** Connected; the server has not sent yet that the client is admitted. */
   joining = false;
-  /** The server has resumed the client's seat. */
-  resumed = false;
+  /** A new seat was joined, which the next attempt may resume: the seat of before is lost. */
+  anew = false;
   dialed: Joined | undefined;
   /** The attempt is a move to another room, over the existing connection. */
   moves = false;

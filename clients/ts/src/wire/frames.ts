@@ -142,7 +142,7 @@ export function helloFrame(h: Hello): Uint8Array {
     const r = h.resume;
     w.sized(11, new Writer().body(1, r.token).number(2, r.received).number(3, r.kept).number(4, r.attempt).peek());
   }
-  w.text(13, h.ticket).number(14, h.spectate).number(15, true).number(16, h.datagram);
+  w.text(13, h.ticket).number(14, h.spectate).number(15, true).number(16, h.datagram).number(17, true);
   return frameOf(Kind.Hello, w.peek());
 }
 
@@ -154,12 +154,44 @@ export function moveFrame(ticket: string): Uint8Array {
   return frameOf(Kind.Move, new Writer().text(1, ticket).peek());
 }
 
-/** The ticket of `moved`. */
-export function parseMoved(body: Uint8Array): string {
-  let ticket = "";
-  const w = new Walker(body, [0, SIZED]);
-  while (w.next()) ticket = shortText(w.body);
-  return ticket;
+/** The room to which a client moves: its ticket, and the addresses of its server if that is another one. */
+export interface Moved {
+  ticket: string;
+  to?: Address[];
+}
+
+/** The address of a server for one carrier, with the SHA-256 hashes of unsigned certificates. */
+export interface Address {
+  carrier: string;
+  addr: string;
+  hashes: Uint8Array[];
+}
+
+const MAX_ADDRESSES = 8;
+const MAX_HASHES = 4;
+const MAX_ADDRESS = 256; // bytes of each text
+
+export function parseMoved(body: Uint8Array): Moved {
+  const { bytes } = read(body);
+  return { ticket: lastText(bytes[1]), to: bytes[2]?.map(parseDestination)[0] };
+}
+
+/** The move of `refused`, or undefined. */
+export function parseRefusedMove(body: Uint8Array): Moved | undefined {
+  return read(body).bytes[3]?.map(parseMoved)[0];
+}
+
+function parseDestination(body: Uint8Array): Address[] {
+  const all = read(body).bytes[1] ?? [];
+  return all.length < 1 || all.length > MAX_ADDRESSES ? outOfRange() : all.map(parseAddress);
+}
+
+function parseAddress(body: Uint8Array): Address {
+  const { bytes } = read(body);
+  // A browser cannot use the name, the third text: the certificate has to be that of addr.
+  const [carrier, addr] = [1, 2, 3].map((num) => lastText(bytes[num], MAX_ADDRESS));
+  const hashes = bytes[4] ?? [];
+  return carrier && addr && hashes.length <= MAX_HASHES && hashes.every((h) => h.length === 32) ? { carrier, addr, hashes } : outOfRange();
 }
 
 export function digestFrame(snapshots: number, full: boolean): Uint8Array {
@@ -220,48 +252,54 @@ function time(ns: number): number {
   return ns < MAX_TIME ? ns / NS : outOfRange();
 }
 
-const WELCOME = [0, VARINT, VARINT, VARINT, SIZED, SIZED, SIZED, SIZED, VARINT, SIZED, VARINT, SIZED, SIZED, SIZED, VARINT, VARINT, VARINT, 0, VARINT, SIZED];
-const NUMBERS = [0, VARINT, VARINT, VARINT, VARINT, VARINT];
-const CLOSE = [0, VARINT, SIZED];
+/** The fields of a message at their numbers: numbers, and the contents of sized fields in their order. */
+function read(body: Uint8Array): { numbers: number[]; bytes: (Uint8Array[] | undefined)[] } {
+  const numbers: number[] = Array(20).fill(0);
+  const bytes: Uint8Array[][] = [];
+  const w = new Walker(body, EVERY);
+  while (w.next()) {
+    if (w.sized) (bytes[w.num] ??= []).push(w.body);
+    else numbers[w.num] = w.value;
+  }
+  return { numbers, bytes };
+}
+
+const EVERY: readonly number[] = Array(20).fill(VARINT | SIZED);
+
+function lastText(all: Uint8Array[] = [], most = MAX_TEXT): string {
+  const last = all.at(-1) ?? NONE;
+  return last.length > most ? outOfRange() : textOf(last);
+}
+
+const NONE = new Uint8Array(0);
 
 export function parseWelcome(body: Uint8Array): Welcome {
-  const none = { num: 0, den: 0 };
-  const w: Welcome = {
-    protocol: 0, minor: 0, id: 0, instance: new Uint8Array(0), room: "", tickRate: none, fixedRate: none, sendEvery: 0,
-    epoch: { tick: 0, at: 0 }, server: 0, secret: new Uint8Array(0), keep: 0, resumed: false, datagram: 0, moves: false,
-    handles: new Uint8Array(0),
+  const { numbers: n, bytes } = read(body);
+  const last = (num: number): Uint8Array => bytes[num]?.at(-1)?.slice() ?? NONE;
+  return {
+    protocol: n[1]!,
+    minor: n[2]!,
+    id: n[3] || outOfRange(),
+    instance: last(4),
+    room: textOf(last(5)),
+    tickRate: parseRate(last(6)),
+    fixedRate: parseRate(last(7)),
+    sendEvery: n[8]!,
+    epoch: parseEpoch(last(9)),
+    server: time(n[10]!),
+    scale: bytes[12]?.map(parseTimeScale).at(-1),
+    secret: last(13),
+    keep: Math.min(n[14]!, MAX_TIME) / NS,
+    resumed: n[15] !== 0,
+    datagram: n[16]!,
+    moves: n[18] !== 0,
+    handles: last(19),
   };
-  const f = new Walker(body, WELCOME);
-  while (f.next()) {
-    switch (f.num) {
-      case 1: w.protocol = f.value; break;
-      case 2: w.minor = f.value; break;
-      case 3: w.id = f.value; break;
-      case 4: w.instance = f.body.slice(); break;
-      case 5: w.room = textOf(f.body); break;
-      case 6: w.tickRate = parseRate(f.body); break;
-      case 7: w.fixedRate = parseRate(f.body); break;
-      case 8: w.sendEvery = f.value; break;
-      case 9: w.epoch = parseEpoch(f.body); break;
-      case 10: w.server = time(f.value); break;
-      case 12: w.scale = parseTimeScale(f.body); break;
-      case 13: w.secret = f.body.slice(); break;
-      case 14: w.keep = Math.min(f.value, MAX_TIME) / NS; break;
-      case 15: w.resumed = f.value !== 0; break;
-      case 16: w.datagram = f.value; break;
-      case 18: w.moves = f.value !== 0; break;
-      case 19: w.handles = f.body.slice(); break;
-    }
-  }
-  return w.id === 0 || w.tickRate === none || w.fixedRate === none ? outOfRange() : w;
 }
 
 /** The numbers of a message, each at the number of its field. */
 function numbers(body: Uint8Array): number[] {
-  const n = [0, 0, 0, 0, 0, 0];
-  const w = new Walker(body, NUMBERS);
-  while (w.next()) n[w.num] = w.value;
-  return n;
+  return read(body).numbers;
 }
 
 const MOST_RATE = 2 ** 30;
@@ -294,27 +332,13 @@ export function parseCount(body: Uint8Array): number {
 
 /** A code and a text, of `close` and of `refused`. */
 export function parseClose(body: Uint8Array): { code: number; text: string } {
-  const c = { code: 0, text: "" };
-  const w = new Walker(body, CLOSE);
-  while (w.next()) {
-    if (w.num === 1) c.code = w.value;
-    else c.text = shortText(w.body);
-  }
-  return c;
-}
-
-function shortText(bytes: Uint8Array): string {
-  return bytes.length > MAX_TEXT ? outOfRange() : textOf(bytes);
+  const { numbers, bytes } = read(body);
+  return { code: numbers[1]!, text: lastText(bytes[2]) };
 }
 
 export function parsePart(body: Uint8Array): { size: number; data: Uint8Array } {
-  const p = { size: 0, data: new Uint8Array(0) as Uint8Array };
-  const w = new Walker(body, [0, VARINT, SIZED]);
-  while (w.next()) {
-    if (w.num === 1) p.size = w.value;
-    else p.data = w.body;
-  }
-  return p;
+  const { numbers, bytes } = read(body);
+  return { size: numbers[1]!, data: bytes[2]?.at(-1) ?? NONE };
 }
 
 /** One RPC, one question or one answer. */
@@ -342,7 +366,7 @@ export function parseMessage(body: Uint8Array, reliable: boolean): Message {
       case 3: m.call = w.value; break;
       case 4: m.reply = w.value !== 0; break;
       case 5: m.code = w.value; break;
-      case 6: m.text = shortText(w.body); break;
+      case 6: m.text = lastText([w.body]); break;
       case 7: m.payload = w.body; break;
       case 8: m.tick = w.value; break;
     }

@@ -45,7 +45,8 @@ export function clip(text: string): string {
  */
 export class Walker extends ByteReader {
   num = 0;
-  /** The value of a varint. */
+  /** Whether the field is sized, with a body; otherwise it is a varint, with a value. */
+  sized = false;
   value = 0;
   /** The content of a sized field; it points into the message. */
   body: Uint8Array = EMPTY;
@@ -66,6 +67,7 @@ export class Walker extends ByteReader {
       this.start = this.at;
       const wire = this.tag();
       this.field(wire, 0);
+      this.sized = wire === 2;
       if (this.takes(this.known[this.num] ?? 0, wire)) return true;
     }
     return false;

@@ -1,7 +1,8 @@
 import type { Conn } from "../net/conn.js";
 import type { Acknowledgement } from "../state/acks.js";
-import { type Epoch, type InputStatus, type Message, type TimeScale } from "../wire/frames.js";
+import { type Epoch, type InputStatus, type Message, type Moved, type TimeScale } from "../wire/frames.js";
 import type { Backlog } from "./backlog.js";
+import type { Target } from "./travel.js";
 /** The kinds of received data. */
 export declare const enum Arrived {
     State = 0,
@@ -15,7 +16,8 @@ export declare const enum Arrived {
     Overload = 8,
     Scale = 9,
     Inputs = 10,
-    Gone = 11
+    Travel = 11,
+    Gone = 12
 }
 /** Received data, in the order of arrival. */
 export type Arrival = {
@@ -48,6 +50,9 @@ export type Arrival = {
     kind: Arrived.Inputs;
     status: InputStatus;
 } | {
+    kind: Arrived.Travel;
+    moved: Moved;
+} | {
     kind: Arrived.Gone;
     code: number;
     text: string;
@@ -71,11 +76,12 @@ export interface Outgoing {
 }
 /**
  * The connection over which a moving client continues, and the number of its first datagram in the
- * other room.
+ * other room; 0 on a new connection, to another server.
  */
 export interface Moving {
-    conn: Conn;
+    conn: Conn | Promise<Conn>;
     first: number;
+    to?: Target;
 }
 export declare class Link {
     private conn;

@@ -69,8 +69,20 @@ export interface Resume {
 export declare function helloFrame(h: Hello): Uint8Array;
 export declare function closeFrame(code: number, text: string): Uint8Array;
 export declare function moveFrame(ticket: string): Uint8Array;
-/** The ticket of `moved`. */
-export declare function parseMoved(body: Uint8Array): string;
+/** The room to which a client moves: its ticket, and the addresses of its server if that is another one. */
+export interface Moved {
+    ticket: string;
+    to?: Address[];
+}
+/** The address of a server for one carrier, with the SHA-256 hashes of unsigned certificates. */
+export interface Address {
+    carrier: string;
+    addr: string;
+    hashes: Uint8Array[];
+}
+export declare function parseMoved(body: Uint8Array): Moved;
+/** The move of `refused`, or undefined. */
+export declare function parseRefusedMove(body: Uint8Array): Moved | undefined;
 export declare function digestFrame(snapshots: number, full: boolean): Uint8Array;
 /** A number of ticks or steps per second, as a rational. */
 export interface Rate {
