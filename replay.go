@@ -92,7 +92,11 @@ func NewReplay(cfg Config, g Game, r io.Reader) (*Replay, error) {
 	}
 	recorded := clock.NewVirtual()
 	s.clock.Clock = recorded
-	return &Replay{room: s.room, e: room.NewReplay(s.room.e, in, recorded), notes: head.Notes}, nil
+	p := &Replay{room: s.room, e: room.NewReplay(s.room.e, in, recorded), notes: head.Notes}
+	if head.Kept {
+		p.err = errors.New("netloop: replay: the file has the last ticks of a running room, and none before: server inspect shows it")
+	}
+	return p, nil
 }
 
 // newRecorded is New, but turns a panic of the game's Open into an error: g may be another game
@@ -118,16 +122,22 @@ type recordedConfig struct {
 	Fetched     []fetched `json:",omitempty"` // by the game's Open, in the order of the calls
 }
 
-// record begins a recording of the room, before its first tick.
-func (r *Room) record(w io.Writer) error {
+// head returns the head of a recording of the room, before its first tick.
+func (r *Room) head() (recording.Head, error) {
 	cfg := &r.server.cfg
 	config, err := json.Marshal(recordedConfig{
 		r.spec, []byte(r.spec.packed), r.Incarnation(), cfg.RPC, cfg.LostAfter, cfg.CheckValues, r.e.Spec().Travels, r.fetched,
 	})
+	return recording.Head{Config: config, Seed: r.seed, Notes: cfg.RecordNotes}, err
+}
+
+// record begins a recording of the room, before its first tick.
+func (r *Room) record(w io.Writer) error {
+	head, err := r.head()
 	if err != nil {
 		return err
 	}
-	return r.e.Record(w, recording.Head{Config: config, Seed: r.seed, Notes: cfg.RecordNotes})
+	return r.e.Record(w, head)
 }
 
 // Notes returns the RecordNotes of the recorded server's Config.

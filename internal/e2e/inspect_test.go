@@ -211,9 +211,13 @@ func TestTheInspectorShowsStateAndCopies(t *testing.T) {
 // The past ticks of a room can be taken and read with the role read, except for fields with a read
 // rule. They do not change until they are taken again.
 func TestTheInspectorShowsPastTicks(t *testing.T) {
-	ask, s := inspectedServer(t)
+	const secretSeed = 1234567
+	ask, s := inspectedServerAs(t, netloop.Config{Seed: secretSeed})
 	const none = "no recording is open"
 	if status, body := ask(http.MethodGet, "/api/recording", aReader); status != http.StatusNotFound || !strings.Contains(body, none) {
+		t.Errorf("%d %s", status, body)
+	}
+	if status, body := ask(http.MethodGet, "/api/recording/file", aWriter); status != http.StatusNotFound || !strings.Contains(body, none) {
 		t.Errorf("%d %s", status, body)
 	}
 	start(t, connectTo(t, s.Addr().String(), inspected), nil)
@@ -237,6 +241,17 @@ func TestTheInspectorShowsPastTicks(t *testing.T) {
 	waitFor(t, func() bool { take(); return head.Last > 9 && strings.Contains(state(aReader), `"hauler"`) })
 	if head.Outcome.State != "kept" || !strings.Contains(head.Outcome.Text, "of the running server") {
 		t.Errorf("%+v", head)
+	}
+	if status, _ := ask(http.MethodGet, "/api/recording/file", aReader); status != http.StatusForbidden {
+		t.Errorf("the file for the role read: %d", status)
+	}
+	_, file := ask(http.MethodGet, "/api/recording/file", aWriter)
+	replay, err := netloop.NewReplay(netloop.Config{}, game{inspected, func(*netloop.Room) {}}, strings.NewReader(file))
+	if err != nil || strings.Contains(file, fmt.Sprintf(`"Seed":"%d"`, secretSeed)) {
+		t.Fatalf("%d bytes as a file, %v", len(file), err)
+	}
+	if _, err := replay.Step(); err == nil || !strings.Contains(err.Error(), "server inspect shows it") {
+		t.Errorf("a replay of kept ticks: %v", err)
 	}
 	last := head.Last
 	if body := state(aWriter); !strings.Contains(body, `,40]`) {

@@ -13,6 +13,9 @@ type Head struct {
 	Config      json.RawMessage   // configuration of the room, as its owner wrote it
 	Seed        uint64            `json:",string"`
 	Notes       map[string]string `json:",omitempty"`
+	// Kept means that the file has the last ticks of a room with their states: see package history.
+	// It has no ticks before, so it cannot be replayed.
+	Kept bool `json:",omitempty"`
 }
 
 // Append appends the encoded head.

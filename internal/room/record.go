@@ -42,10 +42,16 @@ func (r *Room) recorder() *recorder {
 	return rec
 }
 
+// Head returns the head of a recording with the room's schema.
+func (r *Room) Head(head recording.Head) recording.Head {
+	head.Schema, head.Fingerprint, head.Layout = r.schema.Name, r.schema.Fingerprint(), recording.Layout()
+	return head
+}
+
 // Record begins a recording of the room, before its first tick. The head describes how to open the
 // room again; the room fills in its schema.
 func (r *Room) Record(w io.Writer, head recording.Head) error {
-	head.Schema, head.Fingerprint, head.Layout = r.schema.Name, r.schema.Fingerprint(), recording.Layout()
+	head = r.Head(head)
 	b, err := head.Append(nil)
 	if err != nil {
 		return err

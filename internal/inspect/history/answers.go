@@ -90,7 +90,7 @@ func (r *Recording) Head() Head {
 		Settings: r.head.Notes, TickRate: [2]uint64{r.spec.Rate.Num, r.spec.Rate.Den}, FixedRate: [2]uint64{r.spec.Fixed.Num, r.spec.Fixed.Den},
 		Classes: inspect.Classes(r.store.classes), Methods: []Method{}, Outcome: r.Outcome(), Ticks: r.store.ticks.len(),
 	}
-	if !r.kept {
+	if !r.head.Kept {
 		h.Seed = fmt.Sprint(r.head.Seed)
 	}
 	for id := uint32(1); ; id++ {

@@ -2,6 +2,7 @@ package history
 
 import (
 	"bytes"
+	"io"
 
 	"github.com/netloop/netloop/internal/recording"
 )
@@ -68,3 +69,9 @@ func (s *State) SlotObjects() (list []*Object) {
 	}
 	return list
 }
+
+// SetHead sets the head of files of the ring.
+func (g *Ring) SetHead(h recording.Head) { g.head = h }
+
+// ExportTo writes the kept ticks as a file.
+func (r *Recording) ExportTo(w io.Writer) error { return r.export(w) }

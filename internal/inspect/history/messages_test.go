@@ -130,7 +130,7 @@ func TestFieldsWithReadRulesAreWithheld(t *testing.T) {
 // The pages show the kept ticks of a room, to the role read without its secrets.
 func TestKeptTicksAreServed(t *testing.T) {
 	var ring *history.Ring
-	recordArena(t, 6, 60, 2, func(r *room.Room) { ring = history.NewRings(time.Second / 2).Open(r) })
+	recordArena(t, 6, 60, 2, func(r *room.Room) { ring = history.NewRings(time.Second/2).Open(r, recording.Head{}) })
 	s, pages, _ := served(t)
 	if head, err := s.Keep(ring); err != nil || head.First != 31 || head.Last != 60 || head.Outcome.State != history.Kept {
 		t.Fatalf("%+v: %v", head, err)

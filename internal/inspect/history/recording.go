@@ -96,6 +96,9 @@ func Open(cfg Config) (*Recording, error) {
 		cfg.maxTicks = maxTicks
 	}
 	r := replay.Room()
+	if head.Kept {
+		return openKept(cfg, head, in, r)
+	}
 	table := r.Schema().Classes()
 	st, err := newStore(table, cfg.Temp, cfg.maxTicks)
 	if err != nil {

@@ -41,6 +41,7 @@ func NewRings(span time.Duration) *Rings { return &Rings{span: span, limit: maxK
 type Ring struct {
 	all  *Rings
 	room *room.Room
+	head recording.Head
 	most uint64 // ticks
 
 	// The room's goroutine changes the base only if the lock is free, because it must not wait for
@@ -66,11 +67,12 @@ type keptTick struct {
 	frame, record []byte
 }
 
-// Open makes the ring of a room that has run no tick, and begins to fill it. Close ends it.
-func (s *Rings) Open(r *room.Room) *Ring {
+// Open makes the ring of a room that has run no tick, and begins to fill it. Close ends it. The
+// head describes how to open the room again, for a file of its ticks.
+func (s *Rings) Open(r *room.Room, head recording.Head) *Ring {
 	table := r.Schema().Classes()
 	period := r.Spec().Rate.Period()
-	g := &Ring{all: s, room: r, most: uint64((s.span + period - 1) / period), tracker: newTracker(table)}
+	g := &Ring{all: s, room: r, head: head, most: uint64((s.span + period - 1) / period), tracker: newTracker(table)}
 	g.base.state = &State{classes: table.Classes()}
 	r.KeepTicks(g)
 	return g
@@ -149,13 +151,10 @@ func (g *Ring) freeze() (*Recording, error) {
 	for _, l := range visits {
 		f.lanes.add(l)
 	}
-	spec, done := g.room.Spec(), make(chan struct{})
-	close(done) // There is no replay.
-	rec := &Recording{
-		cfg:    Config{Name: fmt.Sprintf("The last %.4g s of %s", g.all.span.Seconds(), cmp.Or(spec.Name, "the default room")), File: bytes.NewReader(f.records.Bytes()), Size: int64(f.records.Len())},
-		schema: g.room.Schema(), spec: spec, store: f.store, lanes: f.lanes, progress: new(progress), kept: true, cancel: func() {}, done: done,
-	}
-	rec.progress.read.Store(rec.cfg.Size)
+	spec := g.room.Spec()
+	rec := f.recording(fmt.Sprintf("The last %.4g s of %s", g.all.span.Seconds(), cmp.Or(spec.Name, "the default room")), g.room.Schema(), spec)
+	rec.kept, rec.head = true, g.room.Head(g.head)
+	rec.head.Kept = true
 	first, last := ticks[0].info.tick, ticks[len(ticks)-1].info.tick
 	rec.progress.outcome.Store(&Outcome{State: Kept, Tick: last, Text: fmt.Sprintf("ticks %d to %d of the running server", first, last)})
 	return rec, nil

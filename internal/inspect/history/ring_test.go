@@ -1,15 +1,18 @@
 package history_test
 
 import (
+	"bytes"
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/examples/arena"
 	"github.com/netloop/netloop/internal/inspect/history"
+	"github.com/netloop/netloop/internal/recording"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/netlooptest"
 )
@@ -21,7 +24,7 @@ func ringed(t *testing.T, ticks uint64, change func(*history.Rings)) (*history.R
 	rings := history.NewRings(time.Duration(ticks) * time.Second / 60)
 	change(rings)
 	var ring *history.Ring
-	file := recordArena(t, 6, 400, 4, func(r *room.Room) { ring = rings.Open(r) })
+	file := recordArena(t, 6, 400, 4, func(r *room.Room) { ring = rings.Open(r, recording.Head{}) })
 	return ring, rings, opened(t, file)
 }
 
@@ -34,9 +37,31 @@ func TestRingHasTheLastTicks(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := kept.Head()
+	sameTicks(t, kept, whole)
 	if h.Name != "The last 1 s of the default room" || h.First != 341 || h.Last != 400 || h.Ticks != 60 || h.Outcome.State != history.Kept || h.Room != "" || h.Seed != "" {
 		t.Fatalf("%+v", h)
 	}
+	if _, err := kept.State(h.First-1, "", 0); err == nil {
+		t.Error("a dropped tick has a state")
+	}
+	if m, err := kept.Restricted().Messages(h.Last); err != nil || len(m.Arrivals) == 0 || slices.ContainsFunc(m.Arrivals, func(a history.Arrival) bool { return a.Value != nil || a.Inputs != nil }) {
+		t.Errorf("for the role read: %+v, %v", m, err)
+	}
+	if ring.Close(); !reflect.DeepEqual(kept.Head(), h) {
+		t.Error("a closed ring changes its frozen ticks")
+	}
+	if left, _ := rings.Bytes(); left != 0 {
+		t.Errorf("%d bytes are kept after the end of the room", left)
+	}
+	if _, err := ring.Freeze(); err == nil {
+		t.Error("a closed ring has ticks")
+	}
+}
+
+// sameTicks checks that all answers of kept ticks are those of the whole recording.
+func sameTicks(t *testing.T, kept, whole *history.Recording) {
+	t.Helper()
+	h := kept.Head()
 	same := func(what string, a any, err error, b any, err2 error) {
 		t.Helper()
 		if err != nil || err2 != nil || !reflect.DeepEqual(a, b) {
@@ -62,24 +87,56 @@ func TestRingHasTheLastTicks(t *testing.T) {
 	if len(a.Lanes) != 4 {
 		t.Errorf("%d lanes", len(a.Lanes))
 	}
-	if _, err := kept.State(h.First-1, "", 0); err == nil {
-		t.Error("a dropped tick has a state")
-	}
-	if m, err := kept.Restricted().Messages(h.Last); err != nil || len(m.Arrivals) == 0 || slices.ContainsFunc(m.Arrivals, func(a history.Arrival) bool { return a.Value != nil || a.Inputs != nil }) {
-		t.Errorf("for the role read: %+v, %v", m, err)
-	}
 	f, err := kept.Find(t.Context(), "ship changed", h.First+1, 0)
 	g, err2 := whole.Find(t.Context(), "ship changed", h.First+1, 0)
 	same("find", f.Found, err, g.Found, err2)
+}
 
-	if ring.Close(); !reflect.DeepEqual(kept.Head(), h) {
-		t.Error("a closed ring changes its frozen ticks")
+// Kept ticks as a file are those of the room, without a replay. A damaged file has its ticks up to
+// the damage, and no program replays it.
+func TestKeptTicksAreAFile(t *testing.T) {
+	rings := history.NewRings(time.Second)
+	var ring *history.Ring
+	recorded := recordArena(t, 6, 400, 4, func(r *room.Room) { ring = rings.Open(r, recording.Head{}) })
+	_, b, err := recording.NewReader(bytes.NewReader(recorded))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if left, _ := rings.Bytes(); left != 0 {
-		t.Errorf("%d bytes are kept after the end of the room", left)
+	head, err := recording.ReadHead(b)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, err := ring.Freeze(); err == nil {
-		t.Error("a closed ring has ticks")
+	ring.SetHead(head)
+	kept, err := ring.Freeze()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := kept.ExportTo(&out); err != nil {
+		t.Fatal(err)
+	}
+	file := out.Bytes()
+	again := opened(t, file)
+	if h := again.Head(); h.First != 341 || h.Last != 400 || h.Ticks != 60 || h.Seed != "" || h.Outcome.Text != "the last 60 ticks of a running room" {
+		t.Errorf("%+v", h)
+	}
+	sameTicks(t, again, opened(t, recorded))
+
+	cut := opened(t, file[:len(file)-1])
+	if h := cut.Head(); h.Last != 399 || h.Outcome.State != history.Truncated {
+		t.Errorf("a file without its last byte: %+v", h)
+	}
+	damaged := bytes.Clone(file)
+	damaged[len(file)-1]++
+	if h := opened(t, damaged).Head(); h.Last != 399 || h.Outcome.State != history.Damaged {
+		t.Errorf("a file with another last byte: %+v", h)
+	}
+	replay, err := netloop.NewReplay(netloop.Config{}, newArena(), bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := replay.Step(); err == nil || !strings.Contains(err.Error(), "server inspect shows it") {
+		t.Errorf("a replay: %v", err)
 	}
 }
 
@@ -111,7 +168,7 @@ func BenchmarkRing(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			w := netlooptest.New(b, opening{arena.New(), func(r *room.Room) {
 				if name == "with" {
-					history.NewRings(time.Second).Open(r)
+					history.NewRings(time.Second).Open(r, recording.Head{})
 				}
 			}})
 			for n := range 20 {

@@ -35,7 +35,7 @@ func (o *Object) Owner() uint64 { return o.Class.Owner(&o.Values) }
 
 // at returns the object in a slot, or nil.
 func (s *State) at(slot int) *Object {
-	if slot >= len(s.slots) {
+	if slot < 0 || slot >= len(s.slots) {
 		return nil
 	}
 	return s.slots[slot]
@@ -110,7 +110,7 @@ func (s *State) group(c *state.Class, body []byte, note func(*Object, []byte, bo
 	slot = 0
 	for range r.Count(packet.MaxSlots, 1) {
 		slot += int(r.Uvarint())
-		if slot >= packet.MaxSlots || r.Err() != nil {
+		if slot < 0 || slot >= packet.MaxSlots || r.Err() != nil {
 			return errFrame
 		}
 		o := s.add(c, slot, &r)

@@ -33,6 +33,7 @@ const kind = (name: string, heading: string, live: boolean): Kind => ({
     let playing = 0;
     const title = h("h2", {}, live ? "No past ticks are shown" : heading);
     const take = h("button", { type: "button", hidden: !live, click: () => void takePast(page).then(() => { [head, at, range] = [undefined, 0, undefined]; return load(); }) }, "the last ticks");
+    const save = h("a", { class: "write", href: "/api/recording/file", download: "ticks.rec", hidden: true }, "save as a file");
     const files = h("select", { "aria-label": "File", change: () => void open(files.value) });
     const upload = h("input", { type: "file", "aria-label": "Open another file", change: () => void send() });
     const facts = h("dl", { class: "facts three" });
@@ -66,7 +67,7 @@ const kind = (name: string, heading: string, live: boolean): Kind => ({
         h("p", { class: "legend" }, ...[["changes", "behind"], ["messages", "accent"], ["packets of inputs", "good"], ["join", "good"], ["resume", "stage"], ["lost connection", "warm"], ["leave", "bad"]].map(([n, c]) => h("span", {}, h("i", { style: `background:var(--${c})` }), n!)))),
       h("div", { class: "columns" }, changes, messages),
       h("div", { class: "columns wide" }, h("section", {}, h("div", { class: "bar" }, h("h2", {}, "Objects at this tick"), search), table.element), mapBox));
-    root.append(h("section", {}, h("div", { class: "bar" }, title, files, upload, take), facts, outcome), rest);
+    root.append(h("section", {}, h("div", { class: "bar" }, title, files, upload, take, save), facts, outcome), rest);
     upload.hidden = files.hidden = live;
 
     function trouble(e: unknown): void {
@@ -79,6 +80,7 @@ const kind = (name: string, heading: string, live: boolean): Kind => ({
         const was = head?.ticks ?? 0;
         head = await get<Recording>("/api/recording");
         rest.hidden = false;
+        save.hidden = !live;
         const rate = head.tick_rate[0] / head.tick_rate[1];
         text(title, head.name);
         document.title = `${head.name} · netloop`;
