@@ -46,6 +46,9 @@ func (s *Server) listenAdmin(controller *admission.Controller) (*admin.Server, e
 	case err != nil:
 		return nil, fmt.Errorf("netloop: Admin: %w", err)
 	}
+	if s.origins != nil {
+		s.origins.Serves("http", a.Addr()) // The playground joins over WebTransport too.
+	}
 	return a, nil
 }
 

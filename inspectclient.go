@@ -7,13 +7,13 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 
 	"github.com/netloop/netloop/internal/admin"
 	"github.com/netloop/netloop/internal/net/admission"
 	"github.com/netloop/netloop/internal/net/origin"
 	"github.com/netloop/netloop/internal/net/wsnet"
 	"github.com/netloop/netloop/internal/room"
-	"github.com/netloop/netloop/internal/web"
 )
 
 // The inspector's playground: a tab of the inspector joins as a client, and sends any declared
@@ -31,7 +31,7 @@ func (s *Server) playgroundRoutes(controller *admission.Controller) []admin.Rout
 	routes := []admin.Route{
 		{Path: "/api/methods", Query: "?room=lobby", Text: "the declared messages and their types, for forms", Read: s.methodsPage},
 		{Path: "/api/payloads", Query: "?room=lobby&method=chat", Text: "the last messages of a method with their outcomes, while somebody asks; with the role write only", Read: s.payloadsPage},
-		{Path: "/api/client/open", Query: "?room=lobby", Text: "lets a page join as a client: the answer has the path of a WebSocket", Act: s.openClientPage(controller, keys)},
+		{Path: "/api/client/open", Query: "?room=lobby&host=127.0.0.1:8080", Text: "lets a page of a host join as a client: the answer is that of /connect.json, with the path of a WebSocket", Act: s.openClientPage(controller, keys)},
 	}
 	if controller == nil {
 		return routes
@@ -93,24 +93,15 @@ func (s *Server) payloadsPage(ctx context.Context, query url.Values) (any, error
 	return v, err
 }
 
-// clientInfo is the answer of /api/client/open: a part of /connect.json of package web, with a path
-// in place of an address.
-type clientInfo struct {
-	Address   string       `json:"address"`
-	WebSocket string       `json:"webSocket"`
-	Schema    clientSchema `json:"schema"`
-	Refused   *web.Refusal `json:"refused,omitempty"`
-}
+// thisMachine begins the address of the game for a page of this machine. Browsers have
+// WebTransport on secure pages only, and the listener is not encrypted: from another machine its
+// page has none.
+const thisMachine = "127.0.0.1:"
 
-type clientSchema struct {
-	Name  string `json:"name"`
-	Major int    `json:"major"`
-	Minor int    `json:"minor"`
-}
-
-// openClientPage answers /api/client/open. The room in its query is for the log alone.
+// openClientPage answers /api/client/open with the content of /connect.json. The WebSocket is a
+// path of this listener. The room in the query is for the log alone.
 func (s *Server) openClientPage(controller *admission.Controller, keys *admin.Keys) func(context.Context, url.Values) (string, error) {
-	return func(ctx context.Context, _ url.Values) (string, error) {
+	return func(ctx context.Context, query url.Values) (string, error) {
 		if controller == nil {
 			return "", admin.Refuse(http.StatusConflict, "the server is offline: its clients are in its own process")
 		}
@@ -118,9 +109,10 @@ func (s *Server) openClientPage(controller *admission.Controller, keys *admin.Ke
 		if err != nil {
 			return "", err
 		}
-		info := clientInfo{
-			WebSocket: "/api/client?key=" + key,
-			Schema:    clientSchema{s.schema.s.Name, s.schema.s.Major, s.schema.s.Minor},
+		facts := s.webFacts()
+		info := facts.ConnectFor(query.Get("host"), "/api/client?key="+key)
+		if !strings.HasPrefix(info.Address, thisMachine) {
+			info.Address = ""
 		}
 		if at, err := netip.ParseAddrPort(admin.From(ctx)); err == nil {
 			info.Refused = refusedBy(controller)(net.TCPAddrFromAddrPort(at))

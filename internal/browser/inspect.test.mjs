@@ -356,7 +356,7 @@ describe("the inspector", { concurrency: 1 }, () => {
       await open("", "tester");
       await i.shows("h2", /^Client 1 plays$/);
       await i.shows(".facts", /objects in view\s*1\b/);
-      assert.deepEqual((await clients()).map((c) => [c.subject, c.transport, c.state]), [["tester", "websocket", "connected"]]);
+      assert.deepEqual((await clients()).map((c) => [c.subject, c.transport, c.state]), [["tester", "webtransport", "connected"]]);
 
       const rpcs = await Inspector.open(server, "rpcs/method=fault");
       await rpcs.shows(".payloads", /kept only while somebody looks/);

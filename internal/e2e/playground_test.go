@@ -3,7 +3,9 @@ package e2e_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -52,6 +54,11 @@ func TestAClientOfATab(t *testing.T) {
 	ask, s := inspectedServerAs(t, netloop.Config{Room: netloop.RoomSpec{MaxClients: 1}})
 	if status, _ := ask(http.MethodPost, "/api/client/open", aReader); status != http.StatusForbidden {
 		t.Errorf("a reader opens a client: %d", status)
+	}
+	for host, address := range map[string]string{"localhost:8080": s.Addr().String(), "10.0.0.5:8080": "", "": "", `"`: ""} {
+		if _, open := ask(http.MethodPost, "/api/client/open?host="+url.QueryEscape(host), aWriter); !strings.Contains(open, fmt.Sprintf(`"address":%q,"path":"/netloop"`, address)) {
+			t.Errorf("a page of %q connects as %s, want %q", host, open, address)
+		}
 	}
 	_, open := ask(http.MethodPost, "/api/client/open?room=", aWriter)
 	c, err := openTab(t, s, open, client.Config{})

@@ -18,8 +18,9 @@ var page embed.FS
 // clientFile is the client of the playground, which the page loads when it opens one.
 const clientFile = "/netloop.js"
 
-// policy is the page's Content-Security-Policy: the page loads files of this server only.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+// policy is the page's Content-Security-Policy: the page loads files of this server only. A client
+// of the playground connects to the game's own port over WebTransport, if both are on this machine.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; connect-src 'self' https://127.0.0.1:*; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 // Page returns the handler of the inspector's page and its files, which are compressed once.
 var Page = sync.OnceValue(func() http.Handler {

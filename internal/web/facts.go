@@ -30,8 +30,8 @@ type Schema struct {
 	Fingerprint  []byte
 }
 
-// connect is the content of /connect.json.
-type connect struct {
+// Connect is the content of /connect.json.
+type Connect struct {
 	Address           string   `json:"address"` // host:port, as reachable for the browser
 	Path              string   `json:"path"`
 	CertificateHashes []string `json:"certificateHashes"`
@@ -53,10 +53,10 @@ type Refusal struct {
 	Text string `json:"text"`
 }
 
-// connectFor returns the content of /connect.json for a browser that requested a host, with or
+// ConnectFor returns the content of /connect.json for a browser that requested a host, with or
 // without a port.
-func (f *Facts) connectFor(host string, socket string) connect {
-	c := connect{Address: f.addressFor(host), Path: endpoint.Path, CertificateHashes: []string{}, WebSocket: socket, Version: f.Version, Protocol: f.Protocol}
+func (f *Facts) ConnectFor(host string, socket string) Connect {
+	c := Connect{Address: f.addressFor(host), Path: endpoint.Path, CertificateHashes: []string{}, WebSocket: socket, Version: f.Version, Protocol: f.Protocol}
 	for _, h := range f.Hashes {
 		c.CertificateHashes = append(c.CertificateHashes, base64.StdEncoding.EncodeToString(h[:]))
 	}

@@ -181,7 +181,7 @@ func (h *handler) serveOwnPage(w http.ResponseWriter, r *http.Request) {
 // they may also connect.
 func (h *handler) connect(w http.ResponseWriter, r *http.Request) {
 	f := h.cfg.Facts()
-	info := f.connectFor(h.hostFor(r), h.socketFor(h.hostFor(r)))
+	info := f.ConnectFor(h.hostFor(r), h.socketFor(h.hostFor(r)))
 	if from, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && h.cfg.Refused != nil {
 		info.Refused = h.cfg.Refused(net.TCPAddrFromAddrPort(from))
 	}

@@ -59,7 +59,7 @@ func TestPagesBehindAProxy(t *testing.T) {
 		cfg.Refused = func(at net.Addr) *Refusal { from = at; return nil }
 		cfg.Proxies, _ = ParseProxies([]string{proxy})
 		a, body := ask(t, "GET", "http://"+start(t, cfg)+"/connect.json", "X-Forwarded-For: 203.0.113.7", "Host: 127.0.0.1:8000")
-		var info connect
+		var info Connect
 		if err := json.Unmarshal([]byte(body), &info); err != nil || info.WebSocket != "wss://play.example.org/netloop" || info.Address != "play.example.org:4433" {
 			t.Errorf("%s: %s, %v", name, body, err)
 		}

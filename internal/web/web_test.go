@@ -208,7 +208,7 @@ func TestPagesGetTheReasonOfARefusingServer(t *testing.T) {
 	at := start(t, cfg)
 	for _, why = range []*Refusal{nil, {Code: 18, Text: "too many"}} {
 		_, body := ask(t, "GET", "http://"+at+"/connect.json")
-		var got connect
+		var got Connect
 		if err := json.Unmarshal([]byte(body), &got); err != nil {
 			t.Fatal(err)
 		}
@@ -310,7 +310,7 @@ func TestConnectInfo(t *testing.T) {
 		if resp.Header.Get("Cache-Control") != "no-store" || resp.Header.Get("Content-Type") != "application/json" {
 			t.Errorf("%v", resp.Header)
 		}
-		var c connect
+		var c Connect
 		if err := json.Unmarshal([]byte(body), &c); err != nil {
 			t.Fatal(err)
 		}

@@ -1,5 +1,5 @@
-// A client of the game in this tab: it joins over a WebSocket of the admin listener, with the library that
-// the games' pages use.
+// A client of the game in this tab, with the library that the games' pages use. It joins over WebTransport
+// if game and page are on this machine, and else over a WebSocket of the admin listener.
 import type { Client, ConnectOptions, Status } from "../../../../clients/ts/dist/types/index.js";
 import { protobufCodecs } from "../../../../clients/ts/src/protobuf.js";
 import { act } from "./api.js";
@@ -49,7 +49,7 @@ export class Player {
     const library = "/inspect/netloop.js";
     const options: ConnectOptions<any> = {
       url: "/api/client/open", room, ticket, token, spectate, params,
-      transports: ["websocket"], reconnect: { giveUpMs: 600_000 }, protobuf: protobufCodecs(this.forms.messages),
+      reconnect: { giveUpMs: 600_000 }, protobuf: protobufCodecs(this.forms.messages),
       platform: { fetch: () => this.describe() },
       log: (line) => this.add("note", "", line),
       onError: (e, where) => this.add("wrong", "", `${where}: ${(e as Error).message}`),
@@ -66,10 +66,10 @@ export class Player {
     }
   }
 
-  /** describe asks for a WebSocket, for each attempt to connect; before the first one, connect asks twice. */
+  /** describe asks for the addresses of the server, for each attempt to connect; before the first one, connect asks twice. */
   private async describe(): Promise<Response> {
     await this.gate;
-    const asked = this.unused ?? act("/api/client/open", { room: this.opening.room });
+    const asked = this.unused ?? act("/api/client/open", { room: this.opening.room, host: location.host });
     this.unused = this.descriptions++ === 0 ? asked : undefined;
     const info = JSON.parse(await asked);
     info.webSocket = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}${info.webSocket}`;

@@ -63,7 +63,7 @@ export const playground: Kind = {
         h("form", { submit: (e) => { e.preventDefault(); open(); } },
           h("label", {}, "room ", room), h("label", {}, "game token ", token), h("label", {}, "ticket ", ticket), h("label", {}, "params ", params),
           h("label", {}, spectate, " spectator"), openButton),
-        h("p", { class: "soft" }, `The client joins as any player does, over a WebSocket of this listener, and plays until it leaves or this tab closes. A tab has at most ${maxPlayers} clients.`),
+        h("p", { class: "soft" }, `The client joins as any player does, over WebTransport if the game is on this machine, and else over a WebSocket of this listener, and plays until it leaves or this tab closes. A tab has at most ${maxPlayers} clients.`),
         reader, wrong, chips),
       card);
     card.append(
