@@ -66,6 +66,12 @@ func play(t *testing.T, file string, args ...string) {
 	if _, err := programs(); err != nil {
 		t.Fatal(err)
 	}
+	runFile(t, file, args...)
+}
+
+// runFile runs a file of tests in Node.
+func runFile(t *testing.T, file string, args ...string) {
+	t.Helper()
 	t.Log(nodetest.RunIn(t, "internal/browser", "node", append(args, "--test", "--test-reporter=spec", file)...))
 }
 

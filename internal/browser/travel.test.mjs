@@ -1,0 +1,63 @@
+// A page moves between two servers of a cluster. NETLOOP_TRAVEL has the addresses of their pages, and
+// that of tickets.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { browser } from "./page.mjs";
+import { until } from "./server.mjs";
+
+const { pages, tickets } = JSON.parse(process.env.NETLOOP_TRAVEL);
+
+let chromium;
+before(async () => { chromium = await browser(); });
+after(() => chromium.close());
+
+/** ticket reserves a seat of a room by a server. */
+async function ticket(from, room) {
+  const answer = await fetch(`${tickets}?from=${from}&room=${room}`);
+  const text = await answer.text();
+  assert.ok(answer.ok, text);
+  return text;
+}
+
+/** open opens the page of server a over a transport, and waits until its client plays. */
+async function open(over) {
+  const page = await chromium.newPage();
+  page.wrong = [];
+  page.on("console", (m) => { if (m.type() === "error" || m.type() === "warning") page.wrong.push(m.text()); });
+  page.on("pageerror", (e) => page.wrong.push(String(e)));
+  await page.goto(`${pages.a}?room=a&over=${over}`);
+  await plays(page, "a");
+  return page;
+}
+
+/** plays waits until the client of a page plays in a room. */
+const plays = (page, room) => until(`the client plays in ${room}`, () => page.evaluate((room) => {
+  const c = globalThis.client;
+  return c?.status.phase === "playing" && c.room === room && globalThis.sign() === room;
+}, room));
+
+for (const over of ["webtransport", "websocket"]) {
+  test(`over ${over} a page moves to another server and back, without a break`, async () => {
+    const page = await open(over);
+    const at = await page.evaluate(() => globalThis.client.info.address);
+    for (const [from, room] of [["a", "b"], ["b", "a"], ["a", "b"]]) {
+      await page.evaluate(() => { globalThis.phases.length = 0; });
+      assert.ok(await page.evaluate((t) => globalThis.client.move(t), await ticket(from, room)));
+      await plays(page, room);
+      assert.deepEqual(await page.evaluate(() => globalThis.phases), ["moving", "loading", "playing"]);
+    }
+    const { transport, stats, info } = await page.evaluate(() => {
+      const { transport, stats, info } = globalThis.client;
+      return { transport, stats, info };
+    });
+    assert.deepEqual([transport, stats.drops, stats.malformed, stats.errors], [over, 0, 0, 0]);
+    if (over === "webtransport") assert.notEqual(info.address, at);
+    // The second server is its home: a broken connection is replaced there, and the seat resumed.
+    await page.evaluate(() => globalThis.client.cut());
+    await until("it is back", () => page.evaluate(() => globalThis.client.stats.resumes === 1));
+    await plays(page, "b");
+    assert.deepEqual(page.wrong, []);
+    await page.close();
+  });
+}
