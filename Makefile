@@ -46,7 +46,7 @@ RACE_PACKAGES := $(LONGEST) ./app/... ./client/... ./loadtest/... ./netlooptest/
 NODE_MODULES := $(if $(shell command -v npm),node_modules/.stamp)
 
 .DEFAULT_GOAL := help
-.PHONY: help help-all build demo frames pictures play desktop watch cards run load test plain check $(CHECKS) verify simulate bench bench-floor peers check-peers capacity cost cubes links feel paths lateness fuzz mutate metrics limits dashboard web browser generate clean
+.PHONY: help help-all build demo fleet frames pictures play desktop watch cards run load test plain check $(CHECKS) verify simulate bench bench-floor peers check-peers capacity cost cubes links feel paths lateness fuzz mutate metrics limits dashboard web browser generate clean
 
 # The targets that people use, in the order of make help.
 USED := demo play test run load check bench help-all
@@ -64,6 +64,10 @@ build: ## compile the server, the load client and the demo into bin/
 
 demo: build ## serve the arena and its page to 100 bots for 20 s, longer while you play, and print the figures
 	bin/demo $(ARGS)
+
+fleet: ## three servers as a cluster, with 150 bots that wander between them while one is killed and one is updated
+	go build -o bin/fleet ./scripts/fleet
+	bin/fleet $(ARGS)
 
 frames: build $(NODE_MODULES) ## the time of a frame of the arena in Chromium, with 250 moving objects: a minute
 	NETLOOP_BIN=bin node internal/browser/frames.mjs

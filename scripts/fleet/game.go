@@ -1,0 +1,89 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math/rand/v2"
+
+	"github.com/netloop/netloop"
+)
+
+// The game of the fleet: rooms that move their players to other rooms of the cluster, on request.
+
+var schema = netloop.NewSchema("fleet", 1, 0)
+
+var (
+	where  = netloop.NewCall[whereQuery, place](schema, "where")
+	wander = netloop.NewRPC[wanderer](schema, "wander", netloop.Limit(5, 10))
+)
+
+type whereQuery struct{}
+
+// place is the room that answers: Incarnation numbers the rooms of one name.
+type place struct {
+	Room        string
+	Server      string
+	Incarnation uint64
+	Player      string
+}
+
+// wanderer asks for a move to another room.
+type wanderer struct{}
+
+const (
+	kindTable = "table"
+	seats     = 8 // of a table
+)
+
+type game struct{}
+
+func (game) Schema() *netloop.Schema { return schema }
+
+// player is the parameter of a join.
+type player struct{ Name string }
+
+func (game) Open(r *netloop.Room) error {
+	r.OnAdmit(func(_ context.Context, j *netloop.Join) error {
+		var p player
+		if err := j.Params(&p); err != nil {
+			return err
+		}
+		j.Subject = cmp.Or(j.Subject, p.Name)
+		return nil
+	})
+	where.Handle(r, func(_ *netloop.Tick, from *netloop.Client, _ whereQuery) (place, error) {
+		return place{r.Spec().Name, r.Server().ID(), r.Incarnation(), from.Join().Subject}, nil
+	})
+	wander.Handle(r, func(t *netloop.Tick, from *netloop.Client, _ wanderer) error {
+		id, seed := from.ID(), t.Rand().Uint64()
+		netloop.Go(t, func(ctx context.Context) (netloop.Ticket, error) {
+			return ticketElsewhere(ctx, r, rand.New(rand.NewPCG(seed, 0)))
+		}, func(t *netloop.Tick, ticket netloop.Ticket, err error) {
+			if c, here := t.Client(id); here && err == nil {
+				c.Move(t, ticket)
+			}
+		})
+		return nil
+	})
+	return nil
+}
+
+var errNowhere = errors.New("there is no other table")
+
+// ticketElsewhere reserves a seat at another table of the cluster.
+func ticketElsewhere(ctx context.Context, r *netloop.Room, random *rand.Rand) (netloop.Ticket, error) {
+	own := r.Spec().Name
+	all := netloop.ListRooms(r.Server(), netloop.RoomFilter[struct{}]{Kind: kindTable, Free: 1, Limit: -1})
+	for range min(len(all), 3) {
+		l := all[random.IntN(len(all))]
+		if l.Name == own {
+			continue
+		}
+		tickets, err := r.Server().Reserve(ctx, l.Name, netloop.Reservation{})
+		if err == nil {
+			return tickets[0], nil
+		}
+	}
+	return "", errNowhere
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// process is a server, or the director: this program again, with other arguments.
+type process struct {
+	name string
+	cmd  *exec.Cmd
+	at   published
+	done chan struct{} // closed at its end
+	err  error         // of its end
+}
+
+// published is the content of an address file.
+type published struct {
+	Admin, Server, Cluster string
+}
+
+const (
+	startTime = 20 * time.Second
+	stopTime  = 20 * time.Second
+	lookEvery = 20 * time.Millisecond
+)
+
+// asServer is the environment variable that makes this program a server.
+const asServer = "NETLOOP_FLEET_SERVER"
+
+// launch starts a process, and waits until it serves.
+func launch(ctx context.Context, dir, name string, args ...string) (*process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, name+".json")
+	p := &process{name: name, done: make(chan struct{})}
+	p.cmd = exec.Command(self, append(args, "--addr-file", file, "--log-level", "warn")...)
+	p.cmd.Env = append(os.Environ(), asServer+"=1")
+	log, err := os.OpenFile(filepath.Join(dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	p.cmd.Stdout, p.cmd.Stderr = log, log
+	if err := errors.Join(os.RemoveAll(file), p.cmd.Start(), log.Close()); err != nil {
+		return nil, err
+	}
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.done)
+	}()
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	for pause(ctx, lookEvery) {
+		select {
+		case <-p.done:
+			return nil, fmt.Errorf("%s has ended: %w: see %s", name, p.err, log.Name())
+		default:
+		}
+		text, err := os.ReadFile(file)
+		if err == nil && json.Unmarshal(text, &p.at) == nil {
+			return p, nil
+		}
+	}
+	p.kill()
+	return nil, fmt.Errorf("%s does not serve within %v: see %s", name, startTime, log.Name())
+}
+
+// kill ends a process as a crash does.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // It may have ended.
+	<-p.done
+}
+
+// stop ends a process as an operator does, and returns an error unless it exits with 0 in time.
+func (p *process) stop() error {
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return fmt.Errorf("%s: %w", p.name, err)
+	}
+	late := time.NewTimer(stopTime)
+	defer late.Stop()
+	select {
+	case <-p.done:
+		if p.err != nil {
+			return fmt.Errorf("%s: %w", p.name, p.err)
+		}
+		return nil
+	case <-late.C:
+		p.kill()
+		return fmt.Errorf("%s does not end within %v", p.name, stopTime)
+	}
+}
+
+// freePorts returns addresses of free TCP ports of this machine.
+func freePorts(n int) (all []string, err error) {
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close() //nolint:gocritic // All are taken at once, so that they differ.
+		all = append(all, l.Addr().String())
+	}
+	return all, nil
+}
