@@ -312,8 +312,8 @@ func TestASidecarThatFails(t *testing.T) {
 		"redirect":        answer(302, ""),
 		"empty":           answer(200, ""),
 		"no content":      answer(204, ""),
-		"too large":       answer(200, strings.Repeat(" ", 2*maxAnswer)),
-		"large line":      answer(200, `{"result":{"a":"`+strings.Repeat("x", 2*maxAnswer)+`"}}`),
+		"too large":       answer(200, `{"status":{"state":"Unhealthy"}}`+strings.Repeat(" ", 2*maxAnswer)),
+		"large line":      answer(200, `{"result":{"status":{"state":"Unhealthy"}},"a":"`+strings.Repeat("x", 2*maxAnswer)+`"}`+"\n"),
 		"an error result": answer(200, `{"error":{"code":14,"message":"unavailable"}}`),
 		"slow": func(_ http.ResponseWriter, r *http.Request) bool {
 			hang(r)
@@ -356,8 +356,8 @@ func TestASidecarThatFails(t *testing.T) {
 				if n := w.lines("answers again"); n < 2 || n > 3 {
 					w.Errorf("the recovery is logged %d times", n)
 				}
-				if len(w.ended) > 0 {
-					w.Errorf("the server was ended: %v", w.ended)
+				if len(w.ended) > 0 || w.lines("Unhealthy") > 0 {
+					w.Errorf("a wrong answer had an effect; the server was ended: %v", w.ended)
 				}
 			})
 		})
