@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/url"
@@ -79,7 +80,7 @@ func (c *configuration) openCluster(environ []string, log *slog.Logger) (_ *clus
 		return nil, nil
 	}
 	u := &clusterConnection{url: o.Cluster, stop: func() {}}
-	cfg := nats.Config{URL: o.Cluster, Name: o.ClusterName, Credentials: o.ClusterCreds, Log: log}
+	cfg := nats.Config{URL: o.Cluster, Name: o.ClusterName, Log: log}
 	if o.Cluster == clusterEmbed {
 		if u.url, u.stop, err = c.embedNATS(environ); err != nil {
 			return nil, err
@@ -92,8 +93,8 @@ func (c *configuration) openCluster(environ []string, log *slog.Logger) (_ *clus
 		}
 	}
 	if o.ClusterCreds != "" {
-		if _, err := os.Stat(o.ClusterCreds); err != nil {
-			return nil, c.bad("cluster-creds", o.ClusterCreds, "name a readable file: "+err.Error())
+		if err := authenticate(&cfg, o.ClusterCreds); err != nil {
+			return nil, c.bad("cluster-creds", o.ClusterCreds, err.Error())
 		}
 	}
 	via, err := nats.New(cfg)
@@ -144,6 +145,26 @@ func (u *clusterConnection) close() {
 	if u != nil {
 		u.stop()
 	}
+}
+
+// authenticate sets the file of credentials, or of a key if it begins with the seed of a user.
+func authenticate(cfg *nats.Config, file string) error {
+	const userSeed = "SU"
+	f, err := os.Open(file)
+	if err != nil {
+		return fmt.Errorf("name a readable file: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	text, err := io.ReadAll(io.LimitReader(f, 1<<10)) // Its beginning tells the kind.
+	if err != nil {
+		return fmt.Errorf("name a readable file: %w", err)
+	}
+	if strings.HasPrefix(strings.TrimSpace(string(text)), userSeed) {
+		cfg.NKey = file
+	} else {
+		cfg.Credentials = file
+	}
+	return nil
 }
 
 // trusting returns a configuration that trusts the authorities of a PEM file.

@@ -15,6 +15,7 @@ import (
 	_ "github.com/netloop/netloop/app/embednats"
 	"github.com/netloop/netloop/app/internal/director"
 	"github.com/netloop/netloop/app/internal/embedded"
+	"github.com/netloop/netloop/cluster/nats"
 )
 
 func TestOptionsOfAClusterFitTogether(t *testing.T) {
@@ -146,5 +147,20 @@ func matched(t *testing.T, at string) (m director.Match) {
 			t.Fatalf("%d %s %v", answer.StatusCode, body, err)
 		default:
 		}
+	}
+}
+
+// The file of --cluster-creds is one of credentials or of a key.
+func TestCredentialsOfTwoKinds(t *testing.T) {
+	creds := write(t, "creds", "-----BEGIN NATS USER JWT-----\neyJ\n------END NATS USER JWT------\n")
+	key := write(t, "key", "\nSUAM\n")
+	for file, want := range map[string]nats.Config{creds: {Credentials: creds}, key: {NKey: key}} {
+		var cfg nats.Config
+		if err := authenticate(&cfg, file); err != nil || cfg != want {
+			t.Errorf("%s: %+v, %v", file, cfg, err)
+		}
+	}
+	if err := authenticate(new(nats.Config), t.TempDir()); err == nil || !strings.Contains(err.Error(), "readable file") {
+		t.Errorf("a folder: %v", err)
 	}
 }

@@ -57,7 +57,7 @@ type options struct {
 	Simulate      netem.Spec    `name:"simulate" help:"a bad network for every client, such as rtt=150ms,jitter=20ms,loss=5%; also dup, reorder, corrupt, rate, buffer, hole and rebind; empty is none"`
 	Cluster       string        `name:"cluster" help:"NATS of the cluster, such as nats://10.0.0.5:4222, several with commas; embed starts one in this process, for development and up to three machines; empty is no cluster"`
 	ClusterName   string        `name:"cluster-name" help:"name of the cluster, if several share a NATS: letters, digits, - and _"`
-	ClusterCreds  string        `name:"cluster-creds" help:"file with the credentials of this server for NATS, as nsc makes it; a name and password may be in the URL instead"`
+	ClusterCreds  string        `name:"cluster-creds" help:"file with the credentials of this server for NATS, as nsc makes it, or with the seed of its key, as nk does; a name and password may be in the URL instead"`
 	ClusterCA     string        `name:"cluster-ca" help:"PEM file with the authority of the certificate of NATS; without it, the system's authorities count for tls:// URLs"`
 	ClusterListen string        `name:"cluster-listen" help:"TCP address of the embedded NATS for the servers of other processes, host:port; empty is a free port of this machine"`
 	ClusterRoutes string        `name:"cluster-routes" help:"addresses of the three embedded NATS servers for each other, this server's own first: host:port,host:port,host:port"`
