@@ -134,7 +134,8 @@ func (d *Director) Match(ctx context.Context, q Request) (*Match, error) {
 		switch {
 		case err == nil:
 			return m, nil
-		case errors.Is(err, cluster.ErrBusy): // Its seat, if it was reserved, is free after the TTL.
+		case errors.Is(err, cluster.ErrBusy):
+			// Its seat, if it was reserved, is free after the TTL.
 			slow = r.server
 		case !passes(err):
 			return nil, refusal(err)
