@@ -53,7 +53,7 @@ func (l *Load) begin(in *loop.Input) {
 	if now > was {
 		l.log.Warn("overloaded: the room reduces its work further", "level", now.String(), "was", was.String(), "tick", in.Tick, "clients", len(l.clients.list))
 	} else {
-		l.log.Info("less overloaded: the room reduces its work less", "level", now.String(), "was", was.String(), "tick", in.Tick, "clients", len(l.clients.list))
+		l.log.Info("less overloaded: the room resumes part of its work", "level", now.String(), "was", was.String(), "tick", in.Tick, "clients", len(l.clients.list))
 	}
 	for _, c := range l.clients.list {
 		c.window.SetPeriod(l.sendPeriod())
