@@ -18,7 +18,7 @@ type run struct {
 	first, last int        // the first and the last slot
 	bits        []byte
 	size        uint32   // number of bits; 0 if the records do not fit one run
-	ends        []uint16 // end of each record, in bits: for splice
+	ends        []uint16 // end of each record, in bits: for patchFrom
 	kinds       int      // number of classes
 	classes     [maxKinds]classBits
 	whole       *run    // source of all bits except those of the patches; usually nil
@@ -113,7 +113,7 @@ func (c *cutter) addRunOrHalves(k int, due uint64, width int) {
 }
 
 // findRun returns a run of masked slots: a cached or a new one. If there is a cached run that
-// differs only in its views, the new run is made from it; otherwise it is encoded.
+// differs only in its views, a run for one client refers to it; otherwise the run is encoded.
 func (c *cutter) findRun(k int, mask uint64, width int) *run {
 	w := c.p.w
 	s := w.runsOf(k)
@@ -136,9 +136,6 @@ func (c *cutter) findRun(k int, mask uint64, width int) *run {
 	if few && (donor < 0 || s.askedAgain(donor, &views)) {
 		place = s.add(maxRuns, w.stats.Snapshots)
 	}
-	if place == donor {
-		donor = -1 // the new run replaces the donor
-	}
 	var r *run
 	if place < 0 {
 		r = w.unsharedRun()
@@ -147,18 +144,14 @@ func (c *cutter) findRun(k int, mask uint64, width int) *run {
 	}
 	r.begin(k, mask)
 	most := maxRunBits(8*packet.MaxSize, width)
-	if donor < 0 {
+	if donor < 0 || place >= 0 {
 		c.encodeRun(r, mask, most, others)
 		return r
 	}
-	from, other := &s.runs[donor], c.p.Others(k, s.keys[donor].mask, &s.keys[donor].views)
-	switch {
-	case from.size == 0: // with other views, the records do not fit a run either
-	case place < 0:
+	// If the records do not fit a run with the donor's views, they do not fit this one either.
+	if from := &s.runs[donor]; from.size > 0 {
 		s.ask(donor, w.stats.Snapshots)
-		c.patchFrom(r, from, mask, other, most)
-	default:
-		c.splice(r, from, mask, other, most)
+		c.patchFrom(r, from, mask, c.p.Others(k, s.keys[donor].mask, &s.keys[donor].views), most)
 	}
 	return r
 }

@@ -8,9 +8,8 @@ import (
 )
 
 // The clients of a cached run and another client may have the right to read different fields of
-// some objects. The run of the other client is then derived from the cached run, with other records
-// for these objects. Usually that is a single client with its own objects: its run is then not
-// assembled, but refers to the cached run and has patches.
+// some objects. If no further client reads these fields, such as those of a player's own objects,
+// the run of the other client refers to the cached run, and has patches for these objects.
 
 // patch replaces one record of the cached run to which run.whole points.
 type patch struct {
@@ -68,24 +67,3 @@ func (r *run) put(b *wire.BitWriter) {
 // room returns the bits of a run with the spare bytes behind them, so that the last bits are
 // written as fast as the others.
 func (r *run) room() []byte { return r.bits[:cap(r.bits)] }
-
-// splice derives a run like patchFrom, and then assembles its bits, so that further runs can be
-// derived from it.
-func (c *cutter) splice(r, from *run, mask, other uint64, most int) {
-	if c.patchFrom(r, from, mask, other, most); r.size == 0 {
-		return
-	}
-	b := &c.p.w.runBits
-	b.Reset(b.Bytes()[:0])
-	r.put(b)
-	r.ends = append(r.ends, from.ends...)
-	for _, p := range r.patches {
-		for i := range r.ends {
-			if from.ends[i] >= p.to {
-				r.ends[i] += p.size - (p.to - p.from)
-			}
-		}
-	}
-	r.whole, r.patches, r.bits = nil, r.patches[:0], r.bits[:0]
-	r.finish(b)
-}
