@@ -93,6 +93,7 @@ func (s *Server) openMember() {
 	membership.Handle(s.member, "reserve", s.reserveCalled)
 	membership.Handle(s.member, "close", s.closeCalled)
 	s.openTravel()
+	s.member.HandleMail(s.mailReceived)
 }
 
 // joinCluster joins, once the addresses of the server are known.

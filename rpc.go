@@ -215,10 +215,11 @@ type Sender struct {
 	Kind string
 }
 
-// SendRoom sends a message to another room of the server, or to this one. The message runs there
-// exactly once, in a later tick, at the stage that the declaration or [RunAt] names. Messages of
-// one sender for one stage run in the order of sending. The message wakes a sleeping room. SendRoom
-// copies the data of m. Declare an RPC that only rooms send as [ServerOnly].
+// SendRoom sends a message to another room of the server or of its cluster, or to this one. The
+// message runs there exactly once, in a later tick, at the stage that the declaration or [RunAt]
+// names. Messages of one sender for one stage run in the order of sending. The message wakes a
+// sleeping room. SendRoom copies the data of m. Declare an RPC that only rooms send as
+// [ServerOnly].
 //
 // The function then, unless it is nil, is called in EarlyUpdate of a later tick with the result.
 // The result is nil if the handler has returned, even with an error, and otherwise a [*Refusal].
@@ -228,7 +229,11 @@ type Sender struct {
 //	CodeRoomUnknown    there is no such room, or it has ended before the handler ran
 //	CodeBusy           too many messages wait there, or this room has sent 1 024, or 1 MiB, in
 //	                   this tick
-//	CodeUnknownMethod  the room has no handler for it
+//	CodeUnknownMethod  the room has no handler for it, or its server has another schema
+//
+// If the server of the room does not answer within 5 s, the error is a Refusal with CodeBusy too,
+// and the handler may have run. The default room of another server has no name in the cluster, and
+// gets no messages.
 //
 // If 1 024 pieces of work and messages with a pending result exist, the message is not sent and the
 // error is [ErrTooMuchWork]. After the end of the sending room, then is not called.
@@ -236,18 +241,22 @@ type Sender struct {
 // It panics as [RPC.Send] does.
 func (e *RPC[M]) SendRoom(t *Tick, name string, m M, then func(*Tick, error), o ...SendOption) {
 	r := t.server("RPC.SendRoom")
-	e.sendTo(t, "RPC.SendRoom", "room "+name, m, then, o, func(it rpcqueue.Item) error {
-		to, ok := r.server.rooms.Get(name)
-		if !ok {
-			return room.ErrEnded
-		}
-		return to.e.Mailbox.Receive(it)
+	s := r.server
+	e.sendTo(t, "RPC.SendRoom", "room "+name, m, then, o, delivery{
+		here:      func(it rpcqueue.Item) error { return s.deliver(name, it) },
+		elsewhere: func(l *room.Letter) { s.member.Send(mailOf(name, l)) },
 	})
+}
+
+// delivery queues a message at its receiver. elsewhere is called if here returns room.ErrElsewhere.
+type delivery struct {
+	here      func(rpcqueue.Item) error
+	elsewhere func(*room.Letter)
 }
 
 // sendTo sends a message through deliver, which queues it at the receiver. what is the first word
 // of its panics; to is the receiver's name in the digest of a recording.
-func (e *RPC[M]) sendTo(t *Tick, what, to string, m M, then func(*Tick, error), o []SendOption, deliver func(rpcqueue.Item) error) {
+func (e *RPC[M]) sendTo(t *Tick, what, to string, m M, then func(*Tick, error), o []SendOption, deliver delivery) {
 	r := t.server(what)
 	if err := e.m.Belongs(r.schema.s); err != nil {
 		panic("netloop: " + what + ": " + err.Error())
@@ -259,7 +268,7 @@ func (e *RPC[M]) sendTo(t *Tick, what, to string, m M, then func(*Tick, error), 
 	case send.WithState:
 		panic("netloop: " + what + ": WithState is for messages to clients")
 	}
-	mail := room.Mail{To: to, Method: e.m, Stage: send.Stage, Msg: schema.Erase(m), Deliver: deliver}
+	mail := room.Mail{To: to, Method: e.m, Stage: send.Stage, Msg: schema.Erase(m), Deliver: deliver.here, Forward: deliver.elsewhere}
 	if then != nil {
 		mail.Then = func(err error) { then(&r.tick, publicRefusal(err)) }
 	}
@@ -280,13 +289,18 @@ func (e *RPC[M]) HandleRoom(r *Room, fn func(t *Tick, from *Sender, m M) error) 
 
 // PostRoom is [RPC.Post] for a room by its name. While the room is being opened, PostRoom waits, at
 // most until ctx ends. If there is no such room, the error is a [*Refusal] with [CodeRoomUnknown].
-// Any goroutine may call it except the goroutines of rooms, which call SendRoom.
+// For a room of another server of the cluster, PostRoom returns when the handler has returned, with
+// the refusals of SendRoom, or the error of ctx. Any goroutine may call it except the goroutines of
+// rooms, which call SendRoom.
 func (e *RPC[M]) PostRoom(ctx context.Context, s *Server, name string, m M) error {
 	r, ok := s.rooms.Find(ctx, name)
-	if !ok {
+	switch {
+	case ok:
+		return e.Post(r, m)
+	case s.member == nil:
 		return public(errNoRoom(name))
 	}
-	return e.Post(r, m)
+	return e.postElsewhere(ctx, s, name, m)
 }
 
 // SendServer sends a message to the program that runs the server. The message runs there exactly
@@ -294,7 +308,7 @@ func (e *RPC[M]) PostRoom(ctx context.Context, s *Server, name string, m M) erro
 // still wait when the server ends are delivered to the program before Run returns.
 func (e *RPC[M]) SendServer(t *Tick, m M, then func(*Tick, error)) {
 	s := t.server("RPC.SendServer").server
-	e.sendTo(t, "RPC.SendServer", "server", m, then, nil, s.inbox.Receive)
+	e.sendTo(t, "RPC.SendServer", "server", m, then, nil, delivery{here: s.inbox.Receive})
 }
 
 // HandleServer sets the function that runs for each message of this kind that a room sends to the

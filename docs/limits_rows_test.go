@@ -80,6 +80,14 @@ var limitRows = map[string][]string{
 		"connections of an embedded NATS server | {maxConnections}",
 		"… its data | {bytes maxStore}",
 	},
+	"internal/membership": {
+		"messages of rooms for the rooms of another server | {maxQueued}, of one room {maxFromRoom}, and {bytes maxQueuedSize}; {bytes maxMailBytes} for all servers",
+		"… messages of a call | {maxBatch}, {bytes maxBatchBytes}",
+		"… calls to one server at once | {maxBatches}",
+		"… rooms whose server is looked up | {maxLookups}",
+		"… how long a call waits for an earlier one | {orderTime}",
+		"… servers whose order is remembered | {idleSenders}",
+	},
 	"internal/admin": {
 		"how long `/loop` and `/explain` wait for the room | {askTimeout}",
 		"connections of the admin listener | {maxConns}",

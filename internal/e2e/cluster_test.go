@@ -59,11 +59,17 @@ func (b *clusterBed) now() time.Duration {
 // server adds a server with a game that fills its rooms.
 func (b *clusterBed) server(id string, fill func(*netloop.Room)) *clusterServer {
 	b.Helper()
+	return b.serverOf(id, schema, fill)
+}
+
+// serverOf is server with a schema and options.
+func (b *clusterBed) serverOf(id string, of *netloop.Schema, fill func(*netloop.Room), o ...netlooptest.Option) *clusterServer {
+	b.Helper()
 	c := new(clusterServer)
 	joined := netlooptest.Configure(func(c *netloop.Config) {
 		c.Cluster = netloop.Cluster{Via: b.hub.Member(), ID: id, Region: "eu"}
 	})
-	c.World = netlooptest.New(b.T, script(func(r *netloop.Room) { c.Server = r.Server(); fill(r) }), joined)
+	c.World = netlooptest.New(b.T, game{of, func(r *netloop.Room) { c.Server = r.Server(); fill(r) }}, append(o, joined)...)
 	b.worlds[id], b.order = c, append(b.order, id)
 	return c
 }

@@ -34,11 +34,15 @@ type Member struct {
 	releases sync.WaitGroup // names that are being given back
 	rooms    rooms
 	asked    asked
+	mail     mail
 }
 
 // New returns a server that has not joined. Handle follows, then Join.
 func New(cfg Config) *Member {
-	return &Member{cfg: cfg, handlers: map[string]handler{}, changed: make(chan struct{}, 1)}
+	m := &Member{cfg: cfg, handlers: map[string]handler{}, changed: make(chan struct{}, 1)}
+	m.mail = mail{m: m, lookups: map[string][]Mail{}, boxes: map[string]*outbox{}, senders: map[string]*sender{}}
+	m.mail.ctx, m.mail.cancel = context.WithCancel(context.Background())
+	return m
 }
 
 // roomPrefix begins the names of rooms in the cluster.
@@ -94,6 +98,12 @@ func (m *Member) Claim(ctx context.Context, room string) (cluster.Epoch, error) 
 	return m.cfg.Via.Claim(ctx, roomPrefix+room, 0)
 }
 
+// GiveUp gives the name of a room back, for another server that is about to claim it. The room's
+// entry remains on the board. The error is [cluster.ErrBusy] if the store has not answered.
+func (m *Member) GiveUp(ctx context.Context, room string, e cluster.Epoch) error {
+	return m.cfg.Via.Release(ctx, roomPrefix+room, e)
+}
+
 // Hold reports whether a room still has its name: see [cluster.Cluster].
 func (m *Member) Hold(room string, e cluster.Epoch) error {
 	return m.cfg.Via.Hold(roomPrefix+room, e)
@@ -131,6 +141,16 @@ func (m *Member) Find(ctx context.Context, room string) (server string, err erro
 	return h.Server, err
 }
 
+// Holder returns the id of the server that has the name of a room, as the store tells: this
+// server's too. The error is one of package cluster.
+func (m *Member) Holder(ctx context.Context, room string) (server string, err error) {
+	if !m.joined.Load() {
+		return "", cluster.ErrBusy
+	}
+	h, err := m.cfg.Via.Find(ctx, roomPrefix+room)
+	return h.Server, err
+}
+
 // Changed returns a channel that is ready to receive after a change of servers or boards.
 func (m *Member) Changed() <-chan struct{} { return m.changed }
 
@@ -141,11 +161,12 @@ func (m *Member) wake() {
 	}
 }
 
-// Close leaves the cluster, when the names of rooms have been given back, and at the end of ctx at
-// the latest.
+// Close leaves the cluster, when the names of rooms have been given back and its calls with
+// messages have ended, and at the end of ctx at the latest.
 func (m *Member) Close(ctx context.Context) error {
+	m.mail.close()
 	released := make(chan struct{})
-	go func() { m.releases.Wait(); close(released) }()
+	go func() { m.releases.Wait(); m.mail.calls.Wait(); close(released) }()
 	select {
 	case <-released:
 	case <-ctx.Done():

@@ -43,9 +43,11 @@ type Mail struct {
 	Method *schema.Method
 	Stage  loop.Stage // 0: the default of the method
 	Msg    any        // the room sends a copy
-	// Deliver queues the message at its receiver, or returns one of the errors of Post. A replay
-	// does not call it.
+	// Deliver queues the message at its receiver, or returns one of the errors of Post, or
+	// ErrElsewhere. A replay does not call it.
 	Deliver func(rpcqueue.Item) error
+	// Forward sends the message to a room of another server, after ErrElsewhere.
+	Forward func(*Letter)
 	// Then receives the outcome in EarlyUpdate of a later tick. Nil: the outcome is not reported.
 	Then func(error)
 }
@@ -54,10 +56,12 @@ type Mail struct {
 // its method Held after the handler has returned.
 type roomMessage struct {
 	from    Sender
+	program bool   // the program of another server has sent it, so from is not set
 	size    int    // encoded size
-	work    *Async // the sender's work
+	work    *Async // the sender's work; nil for a message of another server
 	number  uint64 // number of the work that waits for the outcome
 	receipt func(any, error)
+	done    func(error) // takes the outcome of a message of another server
 }
 
 var _ rpcqueue.Holds = (*roomMessage)(nil)
@@ -102,7 +106,7 @@ func (m *mailed) fits(tick uint64, size int) bool {
 
 // Reasons for a lost message.
 var (
-	errNoRoom = transport.Refuse(transport.CodeRoomUnknown, "the room does not exist, or has ended before it read the message")
+	ErrNoRoom = transport.Refuse(transport.CodeRoomUnknown, "the room does not exist, or has ended before it read the message")
 	errNoRest = transport.Refuse(transport.CodeBusy, "too many messages wait there")
 	errMails  = transport.Refuse(transport.CodeBusy, "the room has sent too many messages in this tick")
 )
@@ -138,23 +142,28 @@ func (b *Mailbox) Send(m Mail) bool {
 	if err != nil {
 		panic("netloop: a message that was just encoded cannot be decoded: " + err.Error())
 	}
-	e.deliver(m.Deliver, rpcqueue.Item{Method: &m.Method.Queue, Stage: m.Stage, Msg: msg, Held: 1, Holds: e})
+	it := rpcqueue.Item{Method: &m.Method.Queue, Stage: m.Stage, Msg: msg, Held: 1, Holds: e}
+	if !e.deliver(m.Deliver, it) {
+		m.Forward(e.letter(m.Method, m.Stage, payload))
+	}
 	return true
 }
 
-// deliver queues a message at its receiver, or counts it as lost.
-func (e *roomMessage) deliver(to func(rpcqueue.Item) error, it rpcqueue.Item) {
+// deliver queues a message at its receiver, or counts it as lost. It reports false if the receiver
+// is on another server.
+func (e *roomMessage) deliver(to func(rpcqueue.Item) error, it rpcqueue.Item) (here bool) {
 	switch err := to(it); {
 	case err == nil:
+	case errors.Is(err, ErrElsewhere):
+		return false
 	case errors.Is(err, ErrFull):
-		e.work.metrics.Drops.Add(1, "room_message", "queue_full")
-		e.settled(errNoRest)
+		e.lost("queue_full", errNoRest)
 	case errors.Is(err, ErrEnded):
 		e.gone()
 	default: // The program returned an error.
-		e.work.metrics.Drops.Add(1, "room_message", "no_handler")
-		e.settled(err)
+		e.lost("no_handler", err)
 	}
+	return true
 }
 
 // newReceipt allocates the value of a receipt. The value is empty, because a receipt consists only
@@ -166,15 +175,22 @@ func (e *roomMessage) Held(int) { e.settled(nil) }
 
 // gone counts the message as lost: its receiver does not exist, or has run its last tick. Any
 // goroutine may call it.
-func (e *roomMessage) gone() {
-	e.work.metrics.Drops.Add(1, "room_message", "room_gone")
-	e.settled(errNoRoom)
+func (e *roomMessage) gone() { e.lost("room_gone", ErrNoRoom) }
+
+// lost counts a lost message at the sender, and settles it.
+func (e *roomMessage) lost(reason string, err error) {
+	if e.work != nil { // The sender's server counts it otherwise.
+		e.work.metrics.Drops.Add(1, "room_message", reason)
+	}
+	e.settled(err)
 }
 
-// settled reports the outcome to the sender, if the message has Mail.Then. Any goroutine may call
-// it.
+// settled reports the outcome to the sender, if it waits for that. Any goroutine may call it.
 func (e *roomMessage) settled(err error) {
-	if e.receipt != nil {
+	switch {
+	case e.done != nil:
+		e.done(err)
+	case e.receipt != nil:
 		e.work.finish(result{e.number, newReceipt(), err, e.receipt, nil})
 		e.work.Sleep.rouse()
 	}
@@ -197,7 +213,7 @@ func (b *Mailbox) dropQueued() {
 
 // SenderOf returns the room that has sent a message, or nil if no room has sent it.
 func SenderOf(it *rpcqueue.Item) *Sender {
-	if e := roomMessageOf(it); e != nil {
+	if e := roomMessageOf(it); e != nil && !e.program {
 		return &e.from
 	}
 	return nil
@@ -220,6 +236,8 @@ const maxPosts = 1024 // a burst of ten seconds at 100 a second
 var (
 	ErrFull  = errors.New("netloop: the room's queue of posted messages is full")
 	ErrEnded = errors.New("netloop: the room has ended")
+	// ErrElsewhere is the error of Mail.Deliver for a room that may be on another server.
+	ErrElsewhere = errors.New("netloop: the room is not on this server")
 )
 
 // Post queues a message of the program for one of the next ticks. Any goroutine may call it.
@@ -253,6 +271,9 @@ func (p *posts) add(it rpcqueue.Item) error {
 		return ErrEnded
 	}
 	e := roomMessageOf(&it)
+	if e != nil && e.program {
+		e = nil
+	}
 	switch {
 	case e == nil && len(p.items)-p.fromRooms >= maxPosts,
 		e != nil && (p.fromRooms >= maxRoomMessages || p.bytes+e.size > maxWaiting || p.each[e.from.Room] >= maxFromRoom):

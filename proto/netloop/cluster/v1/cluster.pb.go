@@ -1688,6 +1688,456 @@ func (x *Arrived) GetNumber() uint64 {
 	return 0
 }
 
+// RoomMail is the body of a call with messages to rooms of the called server.
+type RoomMail struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of the batch, from 1 on, for this pair of servers. The called server
+	// queues the messages of batches in the order of their numbers.
+	Number uint64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// Least number of a batch without an answer. Batches before it are not awaited.
+	First uint64 `protobuf:"varint,2,opt,name=first,proto3" json:"first,omitempty"`
+	// Fingerprint of the sender's schema.
+	Schema []byte `protobuf:"bytes,3,opt,name=schema,proto3" json:"schema,omitempty"`
+	// The messages, in the order of sending.
+	Messages      []*RoomMessage `protobuf:"bytes,4,rep,name=messages,proto3" json:"messages,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RoomMail) Reset() {
+	*x = RoomMail{}
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RoomMail) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RoomMail) ProtoMessage() {}
+
+func (x *RoomMail) ProtoReflect() protoreflect.Message {
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RoomMail.ProtoReflect.Descriptor instead.
+func (*RoomMail) Descriptor() ([]byte, []int) {
+	return file_netloop_cluster_v1_cluster_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *RoomMail) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *RoomMail) GetFirst() uint64 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *RoomMail) GetSchema() []byte {
+	if x != nil {
+		return x.Schema
+	}
+	return nil
+}
+
+func (x *RoomMail) GetMessages() []*RoomMessage {
+	if x != nil {
+		return x.Messages
+	}
+	return nil
+}
+
+// RoomMessage is a message to a room.
+type RoomMessage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the receiving room.
+	To []byte `protobuf:"bytes,1,opt,name=to,proto3" json:"to,omitempty"`
+	// Name of the sending room.
+	From []byte `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
+	// Kind of the sending room.
+	Kind []byte `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
+	// The program of the server has sent the message, and no room.
+	Program bool `protobuf:"varint,4,opt,name=program,proto3" json:"program,omitempty"`
+	// Name of the method.
+	Method []byte `protobuf:"bytes,5,opt,name=method,proto3" json:"method,omitempty"`
+	// Stage at which the message runs; 0 is the default of the method.
+	Stage uint32 `protobuf:"varint,6,opt,name=stage,proto3" json:"stage,omitempty"`
+	// The encoded message.
+	Payload       []byte `protobuf:"bytes,7,opt,name=payload,proto3" json:"payload,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RoomMessage) Reset() {
+	*x = RoomMessage{}
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RoomMessage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RoomMessage) ProtoMessage() {}
+
+func (x *RoomMessage) ProtoReflect() protoreflect.Message {
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RoomMessage.ProtoReflect.Descriptor instead.
+func (*RoomMessage) Descriptor() ([]byte, []int) {
+	return file_netloop_cluster_v1_cluster_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *RoomMessage) GetTo() []byte {
+	if x != nil {
+		return x.To
+	}
+	return nil
+}
+
+func (x *RoomMessage) GetFrom() []byte {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *RoomMessage) GetKind() []byte {
+	if x != nil {
+		return x.Kind
+	}
+	return nil
+}
+
+func (x *RoomMessage) GetProgram() bool {
+	if x != nil {
+		return x.Program
+	}
+	return false
+}
+
+func (x *RoomMessage) GetMethod() []byte {
+	if x != nil {
+		return x.Method
+	}
+	return nil
+}
+
+func (x *RoomMessage) GetStage() uint32 {
+	if x != nil {
+		return x.Stage
+	}
+	return 0
+}
+
+func (x *RoomMessage) GetPayload() []byte {
+	if x != nil {
+		return x.Payload
+	}
+	return nil
+}
+
+// RoomOutcomes is the result of RoomMail.
+type RoomOutcomes struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The outcome of each message.
+	Outcomes      []*RoomOutcome `protobuf:"bytes,1,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RoomOutcomes) Reset() {
+	*x = RoomOutcomes{}
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RoomOutcomes) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RoomOutcomes) ProtoMessage() {}
+
+func (x *RoomOutcomes) ProtoReflect() protoreflect.Message {
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RoomOutcomes.ProtoReflect.Descriptor instead.
+func (*RoomOutcomes) Descriptor() ([]byte, []int) {
+	return file_netloop_cluster_v1_cluster_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *RoomOutcomes) GetOutcomes() []*RoomOutcome {
+	if x != nil {
+		return x.Outcomes
+	}
+	return nil
+}
+
+// RoomOutcome is the outcome of a message to a room.
+type RoomOutcome struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Code of the refusal; 0: the handler has returned.
+	Code int64 `protobuf:"varint,1,opt,name=code,proto3" json:"code,omitempty"`
+	// Text of the refusal.
+	Text          []byte `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RoomOutcome) Reset() {
+	*x = RoomOutcome{}
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RoomOutcome) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RoomOutcome) ProtoMessage() {}
+
+func (x *RoomOutcome) ProtoReflect() protoreflect.Message {
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RoomOutcome.ProtoReflect.Descriptor instead.
+func (*RoomOutcome) Descriptor() ([]byte, []int) {
+	return file_netloop_cluster_v1_cluster_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *RoomOutcome) GetCode() int64 {
+	if x != nil {
+		return x.Code
+	}
+	return 0
+}
+
+func (x *RoomOutcome) GetText() []byte {
+	if x != nil {
+		return x.Text
+	}
+	return nil
+}
+
+// SeatPlayers is the body of a call that reserves seats for players of a room
+// that continues on the called server.
+type SeatPlayers struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the room.
+	Room []byte `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
+	// The players.
+	Players       []*Player `protobuf:"bytes,2,rep,name=players,proto3" json:"players,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SeatPlayers) Reset() {
+	*x = SeatPlayers{}
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SeatPlayers) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SeatPlayers) ProtoMessage() {}
+
+func (x *SeatPlayers) ProtoReflect() protoreflect.Message {
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SeatPlayers.ProtoReflect.Descriptor instead.
+func (*SeatPlayers) Descriptor() ([]byte, []int) {
+	return file_netloop_cluster_v1_cluster_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *SeatPlayers) GetRoom() []byte {
+	if x != nil {
+		return x.Room
+	}
+	return nil
+}
+
+func (x *SeatPlayers) GetPlayers() []*Player {
+	if x != nil {
+		return x.Players
+	}
+	return nil
+}
+
+// Player is a client of a room that continues on another server.
+type Player struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Subject of its join.
+	Subject []byte `protobuf:"bytes,1,opt,name=subject,proto3" json:"subject,omitempty"`
+	// Claims of its join, as JSON.
+	Claims []byte `protobuf:"bytes,2,opt,name=claims,proto3" json:"claims,omitempty"`
+	// The client is a spectator.
+	Spectator bool `protobuf:"varint,3,opt,name=spectator,proto3" json:"spectator,omitempty"`
+	// Parameters of its reservation, as JSON.
+	Reserved      []byte `protobuf:"bytes,4,opt,name=reserved,proto3" json:"reserved,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Player) Reset() {
+	*x = Player{}
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Player) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Player) ProtoMessage() {}
+
+func (x *Player) ProtoReflect() protoreflect.Message {
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Player.ProtoReflect.Descriptor instead.
+func (*Player) Descriptor() ([]byte, []int) {
+	return file_netloop_cluster_v1_cluster_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *Player) GetSubject() []byte {
+	if x != nil {
+		return x.Subject
+	}
+	return nil
+}
+
+func (x *Player) GetClaims() []byte {
+	if x != nil {
+		return x.Claims
+	}
+	return nil
+}
+
+func (x *Player) GetSpectator() bool {
+	if x != nil {
+		return x.Spectator
+	}
+	return false
+}
+
+func (x *Player) GetReserved() []byte {
+	if x != nil {
+		return x.Reserved
+	}
+	return nil
+}
+
+// PlayersSeated is the result of SeatPlayers.
+type PlayersSeated struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A ticket for each player; empty is no seat.
+	Tickets       [][]byte `protobuf:"bytes,1,rep,name=tickets,proto3" json:"tickets,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlayersSeated) Reset() {
+	*x = PlayersSeated{}
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlayersSeated) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlayersSeated) ProtoMessage() {}
+
+func (x *PlayersSeated) ProtoReflect() protoreflect.Message {
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlayersSeated.ProtoReflect.Descriptor instead.
+func (*PlayersSeated) Descriptor() ([]byte, []int) {
+	return file_netloop_cluster_v1_cluster_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *PlayersSeated) GetTickets() [][]byte {
+	if x != nil {
+		return x.Tickets
+	}
+	return nil
+}
+
 var File_netloop_cluster_v1_cluster_proto protoreflect.FileDescriptor
 
 const file_netloop_cluster_v1_cluster_proto_rawDesc = "" +
@@ -1808,7 +2258,35 @@ const file_netloop_cluster_v1_cluster_proto_rawDesc = "" +
 	"\aArrived\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\fR\x04room\x12\x16\n" +
 	"\x06client\x18\x02 \x01(\x04R\x06client\x12\x16\n" +
-	"\x06number\x18\x03 \x01(\x04R\x06number*_\n" +
+	"\x06number\x18\x03 \x01(\x04R\x06number\"\x8d\x01\n" +
+	"\bRoomMail\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x14\n" +
+	"\x05first\x18\x02 \x01(\x04R\x05first\x12\x16\n" +
+	"\x06schema\x18\x03 \x01(\fR\x06schema\x12;\n" +
+	"\bmessages\x18\x04 \x03(\v2\x1f.netloop.cluster.v1.RoomMessageR\bmessages\"\xa7\x01\n" +
+	"\vRoomMessage\x12\x0e\n" +
+	"\x02to\x18\x01 \x01(\fR\x02to\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\fR\x04from\x12\x12\n" +
+	"\x04kind\x18\x03 \x01(\fR\x04kind\x12\x18\n" +
+	"\aprogram\x18\x04 \x01(\bR\aprogram\x12\x16\n" +
+	"\x06method\x18\x05 \x01(\fR\x06method\x12\x14\n" +
+	"\x05stage\x18\x06 \x01(\rR\x05stage\x12\x18\n" +
+	"\apayload\x18\a \x01(\fR\apayload\"K\n" +
+	"\fRoomOutcomes\x12;\n" +
+	"\boutcomes\x18\x01 \x03(\v2\x1f.netloop.cluster.v1.RoomOutcomeR\boutcomes\"5\n" +
+	"\vRoomOutcome\x12\x12\n" +
+	"\x04code\x18\x01 \x01(\x03R\x04code\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\fR\x04text\"W\n" +
+	"\vSeatPlayers\x12\x12\n" +
+	"\x04room\x18\x01 \x01(\fR\x04room\x124\n" +
+	"\aplayers\x18\x02 \x03(\v2\x1a.netloop.cluster.v1.PlayerR\aplayers\"t\n" +
+	"\x06Player\x12\x18\n" +
+	"\asubject\x18\x01 \x01(\fR\asubject\x12\x16\n" +
+	"\x06claims\x18\x02 \x01(\fR\x06claims\x12\x1c\n" +
+	"\tspectator\x18\x03 \x01(\bR\tspectator\x12\x1a\n" +
+	"\breserved\x18\x04 \x01(\fR\breserved\")\n" +
+	"\rPlayersSeated\x12\x18\n" +
+	"\atickets\x18\x01 \x03(\fR\atickets*_\n" +
 	"\x05Error\x12\x15\n" +
 	"\x11ERROR_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -1832,30 +2310,37 @@ func file_netloop_cluster_v1_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_netloop_cluster_v1_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_netloop_cluster_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_netloop_cluster_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_netloop_cluster_v1_cluster_proto_goTypes = []any{
-	(Error)(0),         // 0: netloop.cluster.v1.Error
-	(*Lease)(nil),      // 1: netloop.cluster.v1.Lease
-	(*Server)(nil),     // 2: netloop.cluster.v1.Server
-	(*Address)(nil),    // 3: netloop.cluster.v1.Address
-	(*Name)(nil),       // 4: netloop.cluster.v1.Name
-	(*Changes)(nil),    // 5: netloop.cluster.v1.Changes
-	(*Room)(nil),       // 6: netloop.cluster.v1.Room
-	(*Direct)(nil),     // 7: netloop.cluster.v1.Direct
-	(*Call)(nil),       // 8: netloop.cluster.v1.Call
-	(*Answer)(nil),     // 9: netloop.cluster.v1.Answer
-	(*WholeBoard)(nil), // 10: netloop.cluster.v1.WholeBoard
-	(*Part)(nil),       // 11: netloop.cluster.v1.Part
-	(*Entry)(nil),      // 12: netloop.cluster.v1.Entry
-	(*Reply)(nil),      // 13: netloop.cluster.v1.Reply
-	(*OpenRoom)(nil),   // 14: netloop.cluster.v1.OpenRoom
-	(*RoomOpened)(nil), // 15: netloop.cluster.v1.RoomOpened
-	(*Reserve)(nil),    // 16: netloop.cluster.v1.Reserve
-	(*Reserved)(nil),   // 17: netloop.cluster.v1.Reserved
-	(*CloseRoom)(nil),  // 18: netloop.cluster.v1.CloseRoom
-	(*Bind)(nil),       // 19: netloop.cluster.v1.Bind
-	(*Bound)(nil),      // 20: netloop.cluster.v1.Bound
-	(*Arrived)(nil),    // 21: netloop.cluster.v1.Arrived
+	(Error)(0),            // 0: netloop.cluster.v1.Error
+	(*Lease)(nil),         // 1: netloop.cluster.v1.Lease
+	(*Server)(nil),        // 2: netloop.cluster.v1.Server
+	(*Address)(nil),       // 3: netloop.cluster.v1.Address
+	(*Name)(nil),          // 4: netloop.cluster.v1.Name
+	(*Changes)(nil),       // 5: netloop.cluster.v1.Changes
+	(*Room)(nil),          // 6: netloop.cluster.v1.Room
+	(*Direct)(nil),        // 7: netloop.cluster.v1.Direct
+	(*Call)(nil),          // 8: netloop.cluster.v1.Call
+	(*Answer)(nil),        // 9: netloop.cluster.v1.Answer
+	(*WholeBoard)(nil),    // 10: netloop.cluster.v1.WholeBoard
+	(*Part)(nil),          // 11: netloop.cluster.v1.Part
+	(*Entry)(nil),         // 12: netloop.cluster.v1.Entry
+	(*Reply)(nil),         // 13: netloop.cluster.v1.Reply
+	(*OpenRoom)(nil),      // 14: netloop.cluster.v1.OpenRoom
+	(*RoomOpened)(nil),    // 15: netloop.cluster.v1.RoomOpened
+	(*Reserve)(nil),       // 16: netloop.cluster.v1.Reserve
+	(*Reserved)(nil),      // 17: netloop.cluster.v1.Reserved
+	(*CloseRoom)(nil),     // 18: netloop.cluster.v1.CloseRoom
+	(*Bind)(nil),          // 19: netloop.cluster.v1.Bind
+	(*Bound)(nil),         // 20: netloop.cluster.v1.Bound
+	(*Arrived)(nil),       // 21: netloop.cluster.v1.Arrived
+	(*RoomMail)(nil),      // 22: netloop.cluster.v1.RoomMail
+	(*RoomMessage)(nil),   // 23: netloop.cluster.v1.RoomMessage
+	(*RoomOutcomes)(nil),  // 24: netloop.cluster.v1.RoomOutcomes
+	(*RoomOutcome)(nil),   // 25: netloop.cluster.v1.RoomOutcome
+	(*SeatPlayers)(nil),   // 26: netloop.cluster.v1.SeatPlayers
+	(*Player)(nil),        // 27: netloop.cluster.v1.Player
+	(*PlayersSeated)(nil), // 28: netloop.cluster.v1.PlayersSeated
 }
 var file_netloop_cluster_v1_cluster_proto_depIdxs = []int32{
 	2,  // 0: netloop.cluster.v1.Lease.server:type_name -> netloop.cluster.v1.Server
@@ -1867,11 +2352,14 @@ var file_netloop_cluster_v1_cluster_proto_depIdxs = []int32{
 	11, // 6: netloop.cluster.v1.Direct.part:type_name -> netloop.cluster.v1.Part
 	0,  // 7: netloop.cluster.v1.Answer.error:type_name -> netloop.cluster.v1.Error
 	6,  // 8: netloop.cluster.v1.Part.rooms:type_name -> netloop.cluster.v1.Room
-	9,  // [9:9] is the sub-list for method output_type
-	9,  // [9:9] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	23, // 9: netloop.cluster.v1.RoomMail.messages:type_name -> netloop.cluster.v1.RoomMessage
+	25, // 10: netloop.cluster.v1.RoomOutcomes.outcomes:type_name -> netloop.cluster.v1.RoomOutcome
+	27, // 11: netloop.cluster.v1.SeatPlayers.players:type_name -> netloop.cluster.v1.Player
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_netloop_cluster_v1_cluster_proto_init() }
@@ -1891,7 +2379,7 @@ func file_netloop_cluster_v1_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_netloop_cluster_v1_cluster_proto_rawDesc), len(file_netloop_cluster_v1_cluster_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   21,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
