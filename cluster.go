@@ -40,6 +40,10 @@ type Cluster struct {
 	ID string
 	// Region and Zone tell where the machine is. Both may be empty.
 	Region, Zone string
+	// HandOver lets rooms survive the end of the server: when Run's context ends, each room with
+	// functions of [Room.OnHandOver] first moves to another server, as by [Room.HandOver], within
+	// 20 s or DrainTimeout, if that is longer. All other rooms drain afterwards.
+	HandOver bool
 	// Addr is the address at which players reach Listen, host:port. Empty is the address of
 	// Listen, which must name one of the machine then. Players in browsers reach the same host, or
 	// WebURL.
@@ -93,6 +97,7 @@ func (s *Server) openMember() {
 	membership.Handle(s.member, "reserve", s.reserveCalled)
 	membership.Handle(s.member, "close", s.closeCalled)
 	s.openTravel()
+	membership.Handle(s.member, "seat", s.seatCalled)
 	s.member.HandleMail(s.mailReceived)
 }
 
@@ -172,7 +177,7 @@ func (s *Server) addresses() (all []cluster.Address, err error) {
 
 // load returns the server's load, for the placing of rooms.
 func (s *Server) load() cluster.Load {
-	l := cluster.Load{MaxRooms: s.cfg.MaxRooms, MaxClients: s.cfg.MaxClients, Draining: s.draining.Load()}
+	l := cluster.Load{MaxRooms: s.cfg.MaxRooms, MaxClients: s.cfg.MaxClients, Draining: s.draining.Load() || s.leaving.Load()}
 	if s.rooms == nil { // New has not opened the default room.
 		return l
 	}
@@ -219,30 +224,34 @@ func clusterError(err error) error {
 
 // hold returns nil while the room may admit newcomers: see room.Config.
 func (r *Room) hold() error {
-	if r.epoch == 0 {
+	e := cluster.Epoch(r.epoch.Load())
+	if e == 0 {
 		return nil
 	}
-	switch err := r.server.member.Hold(r.spec.Name, r.epoch); {
+	if r.transfer.moving.Load() {
+		return errMoving
+	}
+	switch err := r.server.member.Hold(r.spec.Name, e); {
 	case err == nil:
 		return nil
 	case errors.Is(err, cluster.ErrBusy):
 		return transport.Refuse(CodeBusy, "the room admits no new players while its cluster does not answer: try again later")
 	}
-	return transport.Refuse(CodeClosing, "the room continues on another server")
+	return transport.Refuse(CodeClosing, textElsewhere)
 }
 
 // lostName ends a room of this server whose name another server has claimed meanwhile.
 func (s *Server) lostName(name string, e cluster.Epoch) {
-	if r, ok := s.rooms.Get(name); ok && r.epoch == e {
+	if r, ok := s.rooms.Get(name); ok && r.epoch.Load() == uint64(e) {
 		s.log.Warn("another server has opened a room of this name, the room ends", "room", name)
-		r.end(0, CodeClosing, "the room continues on another server")
+		go r.loseName()
 	}
 }
 
 // announce tells the other servers the room's entry. The room's listing mutex is held.
 func (r *Room) announce() {
 	m, p := r.server.member, &r.listing.entry
-	if m == nil || r.epoch == 0 {
+	if m == nil || r.epoch.Load() == 0 {
 		return
 	}
 	entry := &clusterv1.Entry{Kind: []byte(p.kind), Players: uint32(p.players), MaxClients: uint32(p.max), Unlisted: !r.listing.listed}

@@ -17,17 +17,20 @@ import (
 // the engine. They can be registered only while Open runs, because admissions read them on other
 // goroutines, and a client that has already joined would miss its OnJoin.
 type hooks struct {
-	room      *Room
-	onStart   []func(*Tick)
-	onAdmit   []func(context.Context, *Join) error
-	onJoin    []func(*Tick, *Client) error
-	onDrop    []func(*Tick, *Client)
-	onResume  []func(*Tick, *Client)
-	onRole    []func(*Tick, *Client)
-	onLeave   []func(*Tick, *Client, *Closed)
-	onDrain   []func(*Tick, time.Duration)
-	onClose   []func(context.Context, *Closed) error
-	perClient []interface {
+	room     *Room
+	onStart  []func(*Tick)
+	onAdmit  []func(context.Context, *Join) error
+	onJoin   []func(*Tick, *Client) error
+	onDrop   []func(*Tick, *Client)
+	onResume []func(*Tick, *Client)
+	onRole   []func(*Tick, *Client)
+	onLeave  []func(*Tick, *Client, *Closed)
+	onDrain  []func(*Tick, time.Duration)
+	onClose  []func(context.Context, *Closed) error
+	// see handover.go
+	onHandOver  []HandOver
+	onDuplicate []func(*Tick) bool
+	perClient   []interface {
 		make(ClientID)
 		free(ClientID)
 	}

@@ -1,6 +1,7 @@
 package netloop
 
 import (
+	"context"
 	"time"
 
 	"github.com/netloop/netloop/internal/bridge"
@@ -56,7 +57,7 @@ func setHooks() bool {
 		return bridge.Server{
 			Public: s, Room: s.room.e, SpectatorRoom: s.room.spectatorRoom, Tick: &s.room.tick, Schema: s.schema, Handler: admitter{s}, Local: &s.local,
 			UseClock: func(c loop.Clock) { s.clock.Clock = c }, EndAdmission: s.endAdmission, CloseServer: s.closeServer,
-			Join: s.joinCluster, Leave: s.leaveCluster,
+			Join: s.joinCluster, Leave: s.leaveCluster, HandOver: func() { s.handOverAll(context.Background()) },
 			Adopt: func(take func(bridge.Room)) {
 				s.supervisor.start = func(r *Room) {
 					take(bridge.Room{Room: r.e, SpectatorRoom: r.spectatorRoom, Tick: &r.tick, Ended: func(err error) { s.roomEnded(r, err) }})

@@ -8,9 +8,9 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"time"
 
-	"github.com/netloop/netloop/cluster"
 	"github.com/netloop/netloop/internal/inspect/history"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/overload"
@@ -49,7 +49,8 @@ type Room struct {
 	indexedAt     uint64 // 1 + the last captured tick when indexAllGroups ran; 0: never
 	number        uint64 // number of this room on the server, from 1
 	seed          uint64
-	epoch         cluster.Epoch // of the claim of its name in a cluster; 0: none
+	epoch         atomic.Uint64 // of the claim of its name in a cluster; 0: none
+	transfer      transfer
 	opened        time.Duration // time by the server's clock
 	started       bool          // guarded by the mutex of the server's supervisor
 	opening       bool
@@ -66,9 +67,10 @@ type roomNumbers struct{ number, epoch, seed uint64 }
 // openRoom makes a room and lets the game fill it.
 func openRoom(ctx context.Context, s *Server, spec RoomSpec, o roomNumbers) (_ *Room, err error) {
 	r := &Room{
-		server: s, schema: s.schema, spec: spec, number: o.number, epoch: cluster.Epoch(o.epoch), seed: o.seed, opened: s.clock.Now(), opening: true,
+		server: s, schema: s.schema, spec: spec, number: o.number, seed: o.seed, opened: s.clock.Now(), opening: true,
 		openContext: ctx, fetched: slices.Clone(s.cfg.fetched),
 	}
+	r.epoch.Store(o.epoch)
 	r.hooks.room = r
 	if s.cfg.CheckEdits {
 		r.offTick = new(offTick)
@@ -180,11 +182,12 @@ func (r *Room) Spec() RoomSpec { return r.spec }
 // directory, even if the clock was set back. Of two processes that run at the same time, the rooms
 // of the later one have the larger numbers.
 //
-// In a cluster, the number of a room other than the default room is the epoch of its name, which is
-// larger than that of all rooms that any server of the cluster opened before.
+// In a cluster, the number of a room other than the default room is the epoch of its name, which
+// is larger than that of all rooms that any server of the cluster opened before. A room whose
+// hand-over has failed ([Room.HandOver]) continues with a larger number.
 func (r *Room) Incarnation() uint64 {
-	if r.epoch != 0 {
-		return uint64(r.epoch)
+	if e := r.epoch.Load(); e != 0 {
+		return e
 	}
 	return r.server.incarnation + r.number - 1
 }

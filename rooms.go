@@ -78,7 +78,7 @@ func (s *Server) OpenRoom(ctx context.Context, spec RoomSpec) (*Room, error) {
 	if err != nil {
 		return nil, fmt.Errorf("netloop: OpenRoom: %w", err)
 	}
-	if s.draining.Load() {
+	if s.draining.Load() || s.leaving.Load() {
 		return nil, ErrClosing
 	}
 	place, err := s.reserveName(&spec)
@@ -250,7 +250,9 @@ func (s *Server) CloseRoom(name string, drain time.Duration, c Code, text string
 
 // end ends the room from outside.
 func (r *Room) end(drain time.Duration, c Code, text string) {
-	r.e.Supervisor.End(room.End{Why: transport.Closed{Code: c, Text: text}, Drain: max(drain, 0)})
+	e := room.End{Why: transport.Closed{Code: c, Text: text}, Drain: max(drain, 0)}
+	r.transfer.closed.Store(&e)
+	r.e.Supervisor.End(e)
 }
 
 func errNoRoom(name string) error { return room.ErrUnknown(name) }
@@ -295,8 +297,8 @@ func (s *Server) roomEnded(r *Room, err error) {
 		r.ring.Close()
 	}
 	s.rooms.Remove(r.spec.Name)
-	if r.epoch != 0 {
-		s.releaseName(r.spec.Name, r.epoch)
+	if e := r.epoch.Load(); e != 0 {
+		s.releaseName(r.spec.Name, cluster.Epoch(e))
 	}
 	s.raiseConnLimit()
 }
@@ -331,7 +333,7 @@ func (s *Server) callWithin(hook, what string, limit time.Duration, spec *RoomSp
 // runRooms runs all rooms until ctx ends or the default room has ended, and then ends all rooms in
 // parallel.
 func (s *Server) runRooms(ctx context.Context) error {
-	ctx, stop := context.WithCancel(ctx)
+	ctx, stop := s.handingOver(ctx)
 	s.supervisor.Lock()
 	s.supervisor.ctx = ctx
 	s.supervisor.Unlock()
@@ -363,6 +365,26 @@ func (s *Server) runRooms(ctx context.Context) error {
 	s.waitFor("WatchRooms", telling, cancelGrace)
 	endDesk()
 	return errors.Join(s.supervisor.err, s.supervisor.roomErrs)
+}
+
+// handingOver returns a context for the rooms that ends after ctx, when the rooms that can have
+// moved to other servers.
+func (s *Server) handingOver(ctx context.Context) (context.Context, context.CancelFunc) {
+	if !s.cfg.Cluster.HandOver || ctx.Err() != nil {
+		return context.WithCancel(ctx)
+	}
+	rooms, stop := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	unused := context.AfterFunc(ctx, func() {
+		defer close(done)
+		defer stop()
+		s.handOverAll(rooms)
+	})
+	return rooms, func() {
+		if stop(); !unused() {
+			<-done
+		}
+	}
 }
 
 // cancelGrace is the time that a function of the game has to return after its context has ended.

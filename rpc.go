@@ -232,8 +232,9 @@ type Sender struct {
 //	CodeUnknownMethod  the room has no handler for it, or its server has another schema
 //
 // If the server of the room does not answer within 5 s, the error is a Refusal with CodeBusy too,
-// and the handler may have run. The default room of another server has no name in the cluster, and
-// gets no messages.
+// and the handler may have run. A message to a room that is about to move to another server
+// ([Room.HandOver]) may be refused with CodeRoomUnknown. The default room of another server has no
+// name in the cluster, and gets no messages.
 //
 // If 1 024 pieces of work and messages with a pending result exist, the message is not sent and the
 // error is [ErrTooMuchWork]. After the end of the sending room, then is not called.

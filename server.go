@@ -68,6 +68,7 @@ type Server struct {
 	supervisor     supervisor
 	lastID         atomic.Uint64
 	draining       atomic.Bool
+	leaving        atomic.Bool // its rooms are being handed over, and it opens no room
 	ready          atomic.Bool // clients may connect
 	used           atomic.Bool // Run or Close has begun
 	ended          atomic.Bool // Run or Close has ended

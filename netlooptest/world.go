@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"reflect"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -346,11 +347,13 @@ func (w *World) end(why netloop.Closed) {
 // Drain ends the server as the end of Run's context does, with d as the DrainTimeout: new clients
 // are refused, OnDrain runs in every room, and ticks continue while clients are in it, for d at
 // most. Then all clients leave, work given to [netloop.Go] has 5 s of real time, and OnClose runs.
+// With Cluster.HandOver in the Config, rooms that can are handed over before.
 func (w *World) Drain(d time.Duration) {
 	w.tb.Helper()
 	if w.main.ended != nil {
 		return
 	}
+	w.handOver()
 	w.drains = d
 	w.server.EndAdmission(netloop.CodeClosing, "the server is closing")
 	w.startOpenedRooms()
@@ -359,6 +362,28 @@ func (w *World) Drain(d time.Duration) {
 	}
 	for w.main.ended == nil || len(w.rooms) > 1 {
 		w.Step(1)
+	}
+}
+
+// handOver moves the rooms that can to other servers, if the server's Config asks for that.
+func (w *World) handOver() {
+	w.tb.Helper()
+	if !w.cfg.Cluster.HandOver {
+		return
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.server.HandOver()
+	}()
+	for {
+		select {
+		case <-done:
+			return
+		default:
+			w.Step(1)
+			runtime.Gosched()
+		}
 	}
 }
 

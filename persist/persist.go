@@ -46,6 +46,7 @@ type Saver[T any] struct {
 	incarnation uint64
 	calls       chan struct{} // holds a value during a call of the store
 
+	handed   bool // the room moves to another server, which has the state
 	changed  bool // since the last save began, or that save has failed
 	pending  bool // a save is under way, or its timer runs
 	failures int  // saves in a row that have failed
@@ -84,6 +85,7 @@ func Keep[T any](r *netloop.Room, c Config[T]) (s *Saver[T], stored *T, err erro
 		}
 	}
 	r.OnClose(s.close)
+	r.OnHandOver(netloop.HandOver{Store: s.handOver, Continue: func(ctx context.Context) { s.resume(ctx, r) }})
 	return s, stored, nil
 }
 
@@ -106,7 +108,7 @@ func repeat(ctx context.Context, fn func() error) (err error) {
 // Changed notes that the state has changed. It costs nothing else until the next save.
 func (s *Saver[T]) Changed(t *netloop.Tick) {
 	s.changed = true
-	if !s.pending {
+	if !s.pending && !s.handed {
 		s.save(t)
 	}
 }
@@ -191,19 +193,48 @@ func (s *Saver[T]) write() func(context.Context) error {
 
 // close stores the last changes. A room that has failed stores none: its state may be half changed.
 func (s *Saver[T]) close(ctx context.Context, why *netloop.Closed) error {
-	if !s.changed || why.Code == netloop.CodeInternal {
+	if !s.changed || s.handed || why.Code == netloop.CodeInternal {
 		return nil
 	}
-	select { // A save that was left behind may still write.
-	case s.calls <- struct{}{}:
-		defer func() { <-s.calls }()
-	case <-ctx.Done():
-		return fmt.Errorf("persist: %q: the save before the last one does not end: %w", s.cfg.Key, ctx.Err())
-	}
-	write := s.write()
-	if err := repeat(ctx, func() error { return write(ctx) }); err != nil {
+	if err := s.writeLast(ctx); err != nil {
 		return fmt.Errorf("persist: %q: the last changes are lost: %w", s.cfg.Key, err)
 	}
 	s.changed = false
 	return nil
+}
+
+// writeLast stores the present state after the save that is under way.
+func (s *Saver[T]) writeLast(ctx context.Context) error {
+	select { // A save that was left behind may still write.
+	case s.calls <- struct{}{}:
+		defer func() { <-s.calls }()
+	case <-ctx.Done():
+		return fmt.Errorf("the save before the last one does not end: %w", ctx.Err())
+	}
+	write := s.write()
+	return repeat(ctx, func() error { return write(ctx) })
+}
+
+// handOver stores the state for the room on another server. No field that later ticks read changes,
+// so that a replay of a room that continues is the same.
+func (s *Saver[T]) handOver(ctx context.Context) error {
+	s.handed = true
+	if err := s.writeLast(ctx); err != nil {
+		return fmt.Errorf("persist: %q: %w", s.cfg.Key, err)
+	}
+	return nil
+}
+
+// resume continues after a failed hand-over. The record belongs to the room again, which may have a
+// larger incarnation.
+func (s *Saver[T]) resume(ctx context.Context, r *netloop.Room) {
+	s.handed = false
+	if s.incarnation == r.Incarnation() {
+		return
+	}
+	s.incarnation = r.Incarnation()
+	err := repeat(ctx, func() error { _, err := s.cfg.Keeper.store.Load(ctx, s.cfg.Key, s.incarnation); return err })
+	if err != nil {
+		r.Log().Warn("the record of a room that continues may be loaded by an older room", "key", s.cfg.Key, "error", err)
+	}
 }

@@ -108,6 +108,8 @@ type Server struct {
 	// Join joins the cluster of the Config, if there is one, as Listen does, and Leave leaves it.
 	Join  func(context.Context) error
 	Leave func(context.Context) error
+	// HandOver moves the rooms that can to other servers, as the end of Run's context does.
+	HandOver func()
 	// Adopt passes each room that is opened later to a function, instead of running it. The
 	// function runs on the goroutine that opened the room.
 	Adopt func(func(Room))

@@ -187,8 +187,8 @@ func TestTheOlderRoomOfANameEnds(t *testing.T) {
 		t.Error("the room does not continue while it is alone")
 	}
 	b.hub.Partition("x", 0)
-	b.step(30)
-	if why := c.Closed(); why == nil || why.Code != netloop.CodeClosing {
+	b.until("the older room ends", func() bool { return c.Closed() != nil }) // Its client cannot move.
+	if why := c.Closed(); why.Code != netloop.CodeClosing {
 		t.Errorf("the client of the older room: %v", why)
 	}
 	b.step(60 * 2)

@@ -53,6 +53,7 @@ type Metrics struct {
 	Misuses         *Family // misuses of state by the game that a check found, by kind
 	Hangs           *Family // hangs that a watchdog reported, by kind
 	Inspect         *Family // nanoseconds that the inspector's questions took
+	HandedOver      *Family // hand-overs of rooms to other servers, by result
 	LeftBehind      *Family // functions that had not returned when the server ended, by hook
 	OverloadedTicks *Family
 	Resumes         *Family // of returning clients, by the state that they had kept

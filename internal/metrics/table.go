@@ -47,6 +47,8 @@ var table = []row{
 		scraped(func(m *Metrics, f *Family) { f.SetFloat(m.hertz()) })},
 	{"hung_ticks_total", counter, "", "Ticks, and hooks at the end, that the watchdog reported because they did not return.",
 		into(func(m *Metrics, f *Family) { m.Hangs = f })},
+	{"rooms_handed_over_total", counter, "result", "Hand-overs of rooms to other servers: ok; those after which the room continued here, because its state could not be stored (save) or the other server did not open it (refused); and rooms that ended because another server had their name (lost).",
+		into(func(m *Metrics, f *Family) { m.HandedOver = f })},
 	{"left_behind_total", counter, "hook", "Functions of the game or the program that ignored the end of their context, so that the end of the room or server stopped waiting for them.",
 		into(func(m *Metrics, f *Family) { m.LeftBehind = f })},
 	{"slow_tick_traces_total", counter, "outcome", "Ticks over budget by the outcome of their execution trace: written, skipped because one was written shortly before, failed.",

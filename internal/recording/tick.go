@@ -103,7 +103,8 @@ const (
 	Enable
 	Lock
 	Unlock
-	Arrived // a client has arrived at another server; Text is the number of its move
+	Arrived  // a client has arrived at another server; Text is the number of its move
+	NameLost // another server has opened a room of the room's name
 )
 
 // Result is the result of asynchronous work.

@@ -106,6 +106,9 @@ func (c *Commands) execute(cmd recording.Command) error {
 	case recording.Lock, recording.Unlock:
 		c.room.Admission.Lock(cmd.Kind == recording.Lock)
 		return nil
+	case recording.NameLost:
+		c.game.NameLost()
+		return nil
 	case recording.Arrived:
 		return c.room.connections.arrived(cmd.Client, cmd.Text)
 	}

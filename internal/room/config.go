@@ -46,6 +46,8 @@ type Game interface {
 	Left(c *Client)
 	// Keeps reports whether an object is kept when its owner leaves.
 	Keeps(o *state.Object) bool
+	// NameLost is called when another server has opened a room of the room's name.
+	NameLost()
 	// Drain is called when the room is about to end; left is the remaining time.
 	Drain(left time.Duration)
 	// Close is called after the last tick.

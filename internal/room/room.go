@@ -29,6 +29,7 @@ type Room struct {
 	Faults     Faults
 	Supervisor Supervisor
 	Shutdown   Shutdown
+	Transfer   Transfer
 
 	connections connections
 	requests    requests
@@ -72,6 +73,7 @@ func (r *Room) assemble() {
 		r.Stats.slow.Store(slowtick.New(c.spec.Rate.Period()))
 	}
 	r.Commands = Commands{core: c, room: r}
+	r.Transfer = Transfer{core: c, room: r}
 	r.Questions, r.requests, r.stall = Questions{core: c}, requests{core: c}, stall{core: c}
 	r.Inputs = Inputs{core: c}
 	r.Inputs.prepare()

@@ -129,7 +129,7 @@ func (r *Room) idle() bool {
 
 // roused reports whether work waits for the room.
 func (r *Room) roused() bool {
-	return r.Sleep.looked || r.Shutdown.ending || r.Supervisor.end.Load() != nil || r.Admission.seats.Changed() || r.Admission.inbox.Roused() || r.Mailbox.posts.some() || r.Async.some() || r.Questions.some() || r.Commands.some()
+	return r.Sleep.looked || r.Shutdown.ending || r.Supervisor.end.Load() != nil || r.Admission.seats.Changed() || r.Admission.inbox.Roused() || r.Mailbox.posts.some() || r.Async.some() || r.Questions.some() || r.Commands.some() || r.Transfer.asked.Load() != nil
 }
 
 // nextDue returns the first tick from next on that has to run.

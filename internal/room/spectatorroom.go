@@ -237,6 +237,7 @@ func (*spectatorRoom) Move(*Client)                                 {}
 func (*spectatorRoom) Leave(*Client, *transport.Closed)             {}
 func (*spectatorRoom) Left(*Client)                                 {}
 func (*spectatorRoom) Keeps(*state.Object) bool                     { return false }
+func (*spectatorRoom) NameLost()                                    {}
 func (*spectatorRoom) Drain(time.Duration)                          {}
 func (*spectatorRoom) Close(context.Context) error                  { return nil }
 func (*spectatorRoom) AppendJoin(b []byte, _ *Join) ([]byte, error) { return b, nil }

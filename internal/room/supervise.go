@@ -89,6 +89,10 @@ func (v *Supervisor) endWithServer() {
 // call it.
 func (v *Supervisor) Ending() *End { return v.end.Load() }
 
+// Told returns a context that ends once the room has been told to end, or has ended. Any goroutine
+// may call it.
+func (v *Supervisor) Told() context.Context { return v.told }
+
 // endCause returns the End that ends the room: the End that was passed to Supervisor.End, or else
 // the End of the server.
 func (v *Supervisor) endCause() *End {

@@ -18,6 +18,9 @@ func (r *Room) Step(in loop.Input) error {
 	if err != nil {
 		r.Shutdown.closing = &transport.Closed{Code: transport.CodeInternal, Text: err.Error()}
 	}
+	if r.Shutdown.closing == nil {
+		r.Transfer.run()
+	}
 	if r.Shutdown.closing != nil {
 		return r.cfg.Closed(r.Shutdown.closing.Code, r.Shutdown.closing.Text)
 	}
