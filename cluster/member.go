@@ -277,15 +277,19 @@ func (m *member) sendLocked(now time.Duration) bool {
 // Boards implements Cluster.
 func (m *member) Boards() (all []Board) {
 	m.hub.do(func(now time.Duration) {
+		sent := false
 		for _, other := range m.hub.members {
 			lists, suspect := m.listsLocked(other, now)
 			if m.hearsLocked(other) {
-				other.sendLocked(now)
+				sent = other.sendLocked(now) || sent
 				m.seen[other] = other.sent
 			}
 			if b := m.seen[other]; lists && b != nil {
 				all = append(all, Board{Server: other.self.Server.ID, Suspect: suspect, Version: b.version, Rooms: b.rooms})
 			}
+		}
+		if sent {
+			m.hub.changedLocked()
 		}
 	})
 	return all

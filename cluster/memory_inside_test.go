@@ -78,6 +78,27 @@ func TestAPartition(t *testing.T) {
 	}
 }
 
+// A board that one member reads as soon as it is due reaches all members: each is told the change.
+func TestAllMembersAreToldOfABoardThatOneReads(t *testing.T) {
+	m := newManual(t)
+	a, told := m.join("a", nil), 0
+	reader, other := m.join("b", nil), m.Member()
+	if err := other.Join(t.Context(), Member{Server: Server{ID: "c"}, Changed: func() { told++ }}); err != nil {
+		t.Fatal(err)
+	}
+	a.Announce("oak", []byte("1"))
+	a.Announce("oak", []byte("2")) // It waits for the interval.
+	m.now += BoardInterval
+	told = 0
+	reader.Boards()
+	if m.Settle(); told == 0 {
+		t.Error("a member is not told of the board that another one has read")
+	}
+	if reader.Boards(); told > 1 {
+		t.Errorf("a member is told %d times of one change", told)
+	}
+}
+
 // Silence counts only while the store hears the member that claims.
 func TestSilenceWithoutTheStore(t *testing.T) {
 	m := newManual(t)
