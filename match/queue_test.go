@@ -165,6 +165,30 @@ func TestTeamsAreBalanced(t *testing.T) {
 	}
 }
 
+// A party that fits into no team is left out, and smaller ones that joined later complete the match.
+func TestAPartyThatFitsIntoNoTeamIsLeftOut(t *testing.T) {
+	g := &queueing{cfg: match.QueueConfig[skill]{Teams: 2, TeamSize: 3}}
+	w := netlooptest.New(t, g)
+	w.Tick(func(tick *netloop.Tick) {
+		next := netloop.ClientID(1)
+		for _, size := range []int{2, 2, 2, 1, 1} {
+			var p match.Party[skill]
+			for range size {
+				p.Players = append(p.Players, next)
+				next++
+			}
+			if err := g.queue.Add(tick, p); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	w.Step(20)
+	if len(g.found) != 1 || slices.Contains(g.found[0].Players(), 5) {
+		t.Errorf("matched %+v, want one match without the third party", g.found)
+	}
+}
+
+
 // A long queue is searched over several ticks, each with bounded work, and parties at both ends of
 // it find each other. The expected wait follows the last matches.
 func TestALongQueueIsSearchedInSlices(t *testing.T) {
