@@ -15,6 +15,7 @@ TESTFLAGS ?=# further flags of `go test`
 SEEDS     ?= 20000# seeds of `make verify` and `make simulate`; `make test` uses a few hundred
 FROM      ?= 1# the first seed of `make simulate`
 REAL      ?=# 1 plays the stories of `make simulate` over real carriers, in real time
+CLUSTER   ?=# 1 plays the stories of several servers of a cluster in `make simulate`
 SOAK      ?= 10m# duration of its load
 FUZZTIME  ?= 30s# for each fuzz target
 PACKAGES  ?= ./...# packages of `make fuzz` and `make bench`
@@ -172,7 +173,7 @@ verify: build ## the long tests: SEEDS=20000 seeds of each simulation, then a lo
 	bin/demo -duration $(SOAK) -- --verify 100
 
 simulate: ## play SEEDS=20000 whole servers from seed FROM=1 on; a failing story is printed and shortened
-	go test -count=1 -timeout 24h $(TESTFLAGS) ./internal/simulation -run '$(if $(REAL),TestRealStories,TestStories)$$' -args -seeds $(SEEDS) -from $(FROM)
+	go test -count=1 -timeout 24h $(TESTFLAGS) ./internal/simulation -run '$(if $(CLUSTER),TestClusterStories,$(if $(REAL),TestRealStories,TestStories))$$' -args -seeds $(SEEDS) -from $(FROM)
 
 # The manifests of Kubernetes; the values of NATS' chart are none.
 MANIFESTS := $(filter-out %/nats-values.yaml,$(wildcard deploy/kubernetes/*.yaml))

@@ -133,7 +133,7 @@ var actions = []action{
 		p.w.stop(e.For)
 	}},
 	{"slow saves", 4, func(d *drawer) Event { return Event{For: d.between(0, 4*time.Second)} }, func(p *play, e *Event) { p.saves.latency = e.For }},
-	{"store", 4, func(d *drawer) Event { return Event{N: d.Uint64N(4)} }, func(p *play, e *Event) { p.keeps.set(e.N) }},
+	{"store", 6, func(d *drawer) Event { return Event{N: d.Uint64N(6)} }, func(p *play, e *Event) { p.keeps.set(e.N) }},
 	{"usurp", 1, func(d *drawer) Event { return Event{Room: d.room()} }, func(p *play, e *Event) {
 		if e.Room != "" { // The server ends with its default room.
 			p.keeps.usurp(e.Room)

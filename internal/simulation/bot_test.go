@@ -108,19 +108,18 @@ func (g *bot) listen() {
 		return in
 	})
 	if g.d.ships != nil && g.join.Predict {
-		client.Predict(c, g.d.ships, g.d.control, func(s *ship, _ *netloop.Tick, in control) {
-			s.V = int32(in.Turn)
-			s.X += s.V
-			if in.Fire > 0 {
-				s.Fires = in.Fire
-			}
-		})
+		g.predict()
 	}
 	if g.d.vaults != nil {
 		look := func(_ *netloop.Tick, o *netloop.Object[vault]) { p.rights.saw(g, o.Owner(), o.State()) }
 		client.Watch(c, g.d.vaults, client.Watcher[vault]{Spawn: look, Change: func(t *netloop.Tick, o *netloop.Object[vault], _ vault) { look(t, o) }})
 	}
-	client.Interpolate(c, g.d.pawns)
+	if g.n%3 == 0 {
+		client.Interpolate(c, g.d.pawns, client.Extrapolate(100*time.Millisecond))
+	} else {
+		client.Interpolate(c, g.d.pawns)
+	}
+	g.meters()
 	if g.join.Look {
 		c.On(netloop.PostLateUpdate, "simulation.look", g.look)
 	}
@@ -131,8 +130,9 @@ func (g *bot) look(*netloop.Tick) {
 	if g.frames++; g.frames%4 > 0 {
 		return
 	}
+	g.glance()
 	for o, s := range client.Views(g.c, g.d.pawns) {
-		if abs(float64(s.X)) > 310 || abs(float64(s.Y)) > 310 {
+		if abs(float64(s.X)) > 400 || abs(float64(s.Y)) > 400 {
 			g.p.fail("views", "bot %d draws %v at %v, %v", g.n, o.Ref(), s.X, s.Y)
 		}
 	}
@@ -177,6 +177,9 @@ func (g *bot) send(n uint64) {
 		return
 	}
 	g.live()
+	if n>>16%4 == 0 {
+		g.claims()
+	}
 	stages := netloop.AllStages()
 	stage := stages[n%uint64(len(stages))]
 	for range 1 + n>>8%5 {

@@ -35,6 +35,7 @@ type keeps struct {
 	fails   bool
 	stalls  bool
 	tears   bool            // the next save
+	hangs   bool            // the next save, for hanging
 	calm    time.Duration   // end of the last trouble
 	slowest time.Duration   // latency so far
 	usurped map[string]bool // keys
@@ -55,6 +56,7 @@ type keptRoom struct {
 	key     roomKey
 	every   time.Duration
 	opened  time.Duration
+	opens   bool         // the record is loaded
 	changes []keptChange // that are not stored
 	calls   int          // under way
 	numbers int          // of calls
@@ -70,6 +72,10 @@ type keptChange struct {
 
 // storeTimeout bounds a call, as the driver of a database does.
 const storeTimeout = 5 * time.Second
+
+// hanging is the time of a save that ignores the end of its context: longer than the end of a room
+// waits for work.
+const hanging = 9 * time.Second
 
 func newKeeps(p *play) *keeps {
 	k := &keeps{p: p, store: new(netlooptest.Store), rows: map[string]*keptRow{}, rooms: map[uint64]*keptRoom{}, usurped: map[string]bool{}}
@@ -93,10 +99,14 @@ func (k *keeps) call(ctx context.Context, key string, inc uint64, do func(ctx co
 	r.numbers++
 	r.calls++
 	overlap := r.calls > 1
-	wait := k.p.saves.latency + time.Duration(inc%1000*100+uint64(r.numbers)%100+1) // unequal ends
+	// Calls have unequal ends.
+	wait, limit := k.p.saves.latency+time.Duration(inc%1000*100+uint64(r.numbers)%100+1), storeTimeout
+	if k.hangs && !k.p.calm && r.opens {
+		ctx, wait, limit, k.hangs = context.WithoutCancel(ctx), wait+hanging, 2*hanging, false
+	}
 	k.mu.Unlock()
 	leave()
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var err error
 	select {
@@ -108,6 +118,9 @@ func (k *keeps) call(ctx context.Context, key string, inc uint64, do func(ctx co
 	defer k.p.enter()()
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if limit > storeTimeout {
+		k.calm = k.p.rooms.now()
+	}
 	if r.calls--; overlap {
 		k.p.fail("keeps", "two calls of the room of incarnation %d overlap", inc)
 	}
@@ -216,7 +229,7 @@ func (k *keeps) loaded(key roomKey, every time.Duration, stored *purse, err erro
 		every = 5 * time.Second
 	}
 	r := k.rooms[key.inc]
-	r.key, r.every, r.opened = key, max(every, 0), k.p.rooms.now()
+	r.key, r.every, r.opened, r.opens = key, max(every, 0), k.p.rooms.now(), err == nil
 }
 
 // changed notes a change of a purse.
@@ -230,11 +243,11 @@ func (k *keeps) changed(key roomKey, n uint64) {
 	r.changes = append(r.changes, keptChange{n, k.p.rooms.now()})
 }
 
-// set begins or ends a trouble of the store: 1 fails, 2 stalls, 3 tears, others end all.
+// set begins or ends a trouble of the store: 1 fails, 2 stalls, 3 tears, 4 hangs, others end all.
 func (k *keeps) set(n uint64) {
 	k.mu.Lock()
 	k.trouble = k.trouble || n > 0
-	k.fails, k.stalls, k.tears = n == 1, n == 2, k.tears || n == 3
+	k.fails, k.stalls, k.tears, k.hangs = n == 1, n == 2, k.tears || n == 3, n == 4
 	k.calm = k.p.rooms.now()
 	k.mu.Unlock()
 	k.store.Fail(n == 1)
@@ -258,6 +271,18 @@ func (k *keeps) usurp(room string) {
 	if _, err := k.store.Load(context.Background(), purseOf(room), row.owner); err != nil {
 		k.p.fail("world", "usurp: %v", err)
 	}
+}
+
+// idle reports whether no call is under way.
+func (k *keeps) idle() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, r := range k.rooms {
+		if r.calls > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func (k *keeps) troubled() bool { return k.fails || k.stalls || k.tears }

@@ -6,17 +6,20 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/bridge"
 )
 
 // replicas checks state and recordings. The documents: "State" and "Record and replay" in
 // ARCHITECTURE.md, WIRE.md, and the comments of netloop.Object, Grid and NewReplay.
 //
 //   - At rest each client has exactly the objects that it may see, with the fields that it may read
-//     as they are on the server, and the digests agree.
+//     as they are on the server, with the tick of the last change that it may see, and the digests
+//     agree.
 //   - No client counts a malformed packet.
 //   - A recording replays to the same digests.
 type replicas struct {
@@ -62,7 +65,7 @@ func (r *replicas) rest() {
 
 // compare compares the objects of a bot with those that it may see.
 func (r *replicas) compare(f *roomFacts, g *bot) {
-	have := map[string]string{}
+	have := map[string]replica{}
 	r.p.w.Look(g.c, func(t *netloop.Tick) { have = kindsOf(g.d, nil).seen(t) })
 	r.p.w.tick(f.key.name, func(t *netloop.Tick) {
 		c, ok := t.Client(g.c.ID())
@@ -75,24 +78,52 @@ func (r *replicas) compare(f *roomFacts, g *bot) {
 			r.p.fail("replicas", "bot %d is no client of room %q", g.n, f.key.name)
 			return
 		}
-		for _, it := range f.gameRoom.items {
+		versionOf := versions(f.gameRoom, c)
+		for _, it := range f.gameRoom.objects(t, have) {
 			if !it.alive() {
 				continue
 			}
 			rights, sees, sure := f.gameRoom.rightsOf(c, it)
-			text, has := have[it.id()]
+			own, has := have[it.id()]
 			delete(have, it.id())
 			switch want := it.text(rights); {
 			case sure && sees != has:
 				r.p.fail("replicas", "bot %d in room %q: it may see %s: %v, and has it: %v; %s", g.n, f.key.name, it.id(), sees, has, want)
-			case has && text != want:
-				r.p.fail("replicas", "bot %d in room %q: %s is %s, and it has %s", g.n, f.key.name, it.id(), want, text)
+			case has && own.text != want:
+				r.p.fail("replicas", "bot %d in room %q: %s is %s, and it has %s", g.n, f.key.name, it.id(), want, own.text)
+			case has && ok && own.tick != versionOf(it):
+				r.p.fail("replicas", "bot %d in room %q: it has %s of tick %d, want that of %d", g.n, f.key.name, it.id(), own.tick, versionOf(it))
 			}
 		}
 		for _, id := range slices.Sorted(maps.Keys(have)) {
-			r.p.fail("replicas", "bot %d in room %q has %s, which does not exist: %s", g.n, f.key.name, id, have[id])
+			r.p.fail("replicas", "bot %d in room %q has %s, which does not exist: %s", g.n, f.key.name, id, have[id].text)
 		}
 	})
+}
+
+// versions returns a function that returns the tick of an object's last change which a client may
+// see.
+func versions(h *gameRoom, c *netloop.Client) func(it item) uint64 {
+	for _, one := range bridge.Netloop.Room(h.room).Clients() {
+		if one.ID() == uint64(c.ID()) {
+			return func(it item) uint64 { return one.Peer().View(it.core().Slot()).Version(it.core()) }
+		}
+	}
+	return nil
+}
+
+// objects returns the items of a room and the seats of its players. Seats that have just changed
+// are removed from the objects of a client instead.
+func (h *gameRoom) objects(t *netloop.Tick, have map[string]replica) []item {
+	switch m := h.seats; {
+	case m == nil:
+		return h.items
+	case m.unsettled(t):
+		maps.DeleteFunc(have, func(id string, _ replica) bool { return strings.HasPrefix(id, h.d.hands.Name()) })
+		return h.items
+	default:
+		return append(slices.Clip(h.items), m.items()...)
+	}
 }
 
 // replay runs the recordings again.

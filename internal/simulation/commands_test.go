@@ -95,15 +95,28 @@ func init() { // Some rows refer to the table.
 		"stop phase": {1, (*gameRoom).stopPhase},
 		"sit":        {4, onClient((*gameRoom).sit)},
 		"wait":       {8, onClient((*gameRoom).wait)},
-		"save":       {4, func(h *gameRoom, t *netloop.Tick, _ command) { h.save(t) }},
+		"explain":    {3, onClient((*gameRoom).explain)},
+		"systems":    {4, func(h *gameRoom, _ *netloop.Tick, o command) { h.extras.change(o) }},
+		"take seat": {5, onClient(func(h *gameRoom, t *netloop.Tick, c *netloop.Client, _ command) {
+			if h.seats != nil {
+				h.seats.sit(t, c)
+			}
+		})},
+		"match": {4, func(h *gameRoom, t *netloop.Tick, o command) {
+			if h.seats != nil {
+				h.seats.act(t, o)
+			}
+		}},
+		"save": {4, func(h *gameRoom, t *netloop.Tick, _ command) { h.save(t) }},
 		"later": {3, func(h *gameRoom, t *netloop.Tick, o command) {
 			t.AfterFunc(time.Duration(o.N%5000)*time.Millisecond, func(t *netloop.Tick) { h.busy = 3 })
+			t.AfterFuncScaled(time.Duration(o.N>>16%2000)*time.Millisecond, func(t *netloop.Tick) { h.busy = 1 })
 			t.At(t.InScaled(time.Duration(o.N%3000)*time.Millisecond), func(t *netloop.Tick) { h.busy = 2 })
 		}},
 		"scale":   {2, func(h *gameRoom, t *netloop.Tick, o command) { h.room.SetTimeScale(t, int(o.N%3), 1) }},
 		"publish": {2, func(h *gameRoom, t *netloop.Tick, o command) { h.room.Publish(t, listing{o.N}) }},
 		"panic": {3, func(h *gameRoom, _ *netloop.Tick, o command) {
-			hooks := []string{"OnJoin", "OnDrop", "OnResume", "OnLeave", "OnDrain", "system", "Update", "handler", "refuse"}
+			hooks := []string{"OnJoin", "OnDrop", "OnResume", "OnLeave", "OnDrain", "system", "Update", "handler", "refuse", "seat"}
 			h.armed[hooks[o.N%uint64(len(hooks))]] = true
 		}},
 		"spend": {1, func(h *gameRoom, _ *netloop.Tick, o command) { h.p.spend(time.Duration(o.For)) }},

@@ -131,6 +131,8 @@ type declared struct {
 	ships   *netloop.Class[ship]
 	boards  *netloop.Class[board]
 	rows    *netloop.Class[row]
+	hands   *netloop.Class[hand]
+	shots   *netloop.Class[shot]
 	control *netloop.Input[control]
 
 	up, looseUp     *netloop.RPC[numbered]
@@ -138,7 +140,10 @@ type declared struct {
 	ask             *netloop.Call[question, answer]
 	commands        *netloop.RPC[command]
 	talks, news     *netloop.RPC[talk]
+	claim           *netloop.RPC[claim]
 	members         netloop.Gauge // clients without the spectator feed
+	presses         netloop.Counter
+	changes         netloop.Histogram
 }
 
 var schemas = struct {
@@ -158,9 +163,12 @@ func declare(p parts) *declared {
 		netloop.NewClass[answer](s, "later")
 		netloop.NewRPC[answer](s, "later")
 	}
-	d := &declared{schema: s, pawns: netloop.NewClass[pawn](s, "pawn", netloop.Weight(2), netloop.MinRate(2))}
+	d := &declared{schema: s, pawns: netloop.NewClass[pawn](s, "pawn", netloop.Weight(2), netloop.MinRate(2), netloop.OnMap("X", "Y"))}
 	d.boards, d.rows = netloop.NewClass[board](s, "board"), netloop.NewClass[row](s, "row")
+	d.hands = netloop.NewClass[hand](s, "hand")
 	d.members = netloop.NewGauge(s, "members", "Clients of the rooms.")
+	d.presses = netloop.NewCounter(s, "presses", "Presses of clients.", netloop.ByLabel("parity", "0", "1"))
+	d.changes = netloop.NewHistogram(s, "changes", "Objects that change in a tick.", []float64{1, 4})
 	if p&vaultPart != 0 {
 		d.vaults = netloop.NewClass[vault](s, "vault")
 	}
@@ -175,6 +183,7 @@ func declare(p parts) *declared {
 	}
 	if p&shipPart != 0 {
 		d.ships = netloop.NewClass[ship](s, "ship", netloop.Predicted())
+		d.shots = netloop.NewClass[shot](s, "shot", netloop.Predicted())
 	}
 	d.control = netloop.NewInput(s, func(last control, _ int) control { last.Fire = 0; return last })
 	stages := netloop.AtStage(netloop.Update, slices.DeleteFunc(netloop.AllStages(), func(s netloop.Stage) bool { return s == netloop.Update })...)
@@ -188,6 +197,7 @@ func declare(p parts) *declared {
 			}
 			return nil
 		}))
+	d.claim = netloop.NewRPC[claim](s, "claim", netloop.MinRole(1), netloop.ForSpectators(), netloop.OwnerOnly(func(m claim) netloop.Ref[pawn] { return m.Pawn }))
 	d.commands = netloop.NewRPC[command](s, "command", netloop.ServerOnly())
 	d.talks, d.news = netloop.NewRPC[talk](s, "talk", netloop.ServerOnly(), stages), netloop.NewRPC[talk](s, "news", netloop.ServerOnly())
 	schemas.of[p] = d

@@ -81,24 +81,32 @@ func (d *drawer) rush() {
 }
 
 // school draws bots that join a large room at once, over equal links, and change their rights while
-// they load.
+// they load. The histories of the objects no longer have the first versions by then. A school that
+// is far away is small: its acknowledgements come after more ticks than a history has.
 func (d *drawer) school() {
-	name, at := d.newName(), d.between(0, d.s.Length-time.Second)
-	s := d.spec(name)
-	s.Rate, s.MaxClients, s.Private, s.Code, s.CloseEmpty, s.Budget = netloop.Hz(oneOf[uint64](d, 20, 30, 60)), 8, false, "", netloop.NeverClose, oneOf(d, 400, 800)
-	s.Params = rules{Crowd: 300, Plan: 1, Pulse: oneOf[uint16](d, 0, 100), Stir: d.oneIn(2)}
-	d.s.Parts |= vaultPart
-	d.add(Event{Do: "open", Spec: s})
-	many := 2 + d.IntN(2)
+	const name = "school"
+	d.names = append(d.names, name)
+	s, far := d.spec(name), d.oneIn(4)
+	r := rules{Crowd: oneOf[uint16](d, 60, 300, 300), Plan: 1, Pulse: oneOf[uint16](d, 0, 100), Stir: d.oneIn(2)}
 	link := &netlooptest.Link{Delay: oneOf(d, 0, 20*time.Millisecond, 60*time.Millisecond)}
-	for range many {
+	s.Rate, s.Budget = netloop.Hz(60), oneOf(d, 0, 40, 40, 80)
+	if far {
+		s.Rate, s.Budget, r = netloop.Hz(240), 0, rules{Crowd: 10, Plan: 1, Pulse: 100, Stir: true}
+		link.Delay = 300 * time.Millisecond
+	}
+	s.MaxClients, s.Private, s.Code, s.CloseEmpty, s.SendEvery, s.Params = 8, false, "", netloop.NeverClose, 0, r
+	d.s.Parts |= vaultPart
+	at := d.between(0, d.s.Length-time.Second)
+	d.add(Event{At: max(at-140*s.Rate.Period(), 0), Do: "open", Spec: s})
+	for range 3 + d.IntN(3) {
 		e := d.join()
 		e.Room, e.At, e.Link = name, at, link
 		e.Join.Subject, e.Join.Token, e.Join.Code, e.Join.Spectate, e.Join.FPS, e.Join.Vanish, e.Join.Breaks = "", "valid", false, false, 0, 0, 0
 		d.add(e)
 	}
-	for range 12 {
-		d.add(Event{Do: "command", Room: name, Command: oneOf(d, "guild", "guild", "regroup"), N: d.Uint64(), At: at + d.between(0, time.Second)})
+	joined := at + 3*link.Delay
+	for range 10 {
+		d.add(Event{Do: "command", Room: name, Command: oneOf(d, "guild", "guild", "guild", "regroup"), N: d.Uint64(), At: joined + d.between(0, 400*time.Millisecond)})
 	}
 }
 
@@ -122,7 +130,8 @@ func (d *drawer) spec(name string) *netloop.RoomSpec {
 		MaxClients: 1 + d.IntN(20), KeepDropped: oneOf(d, -1, time.Second, 2*time.Second, 5*time.Second), Sleep: d.oneIn(2),
 		Duplicate: netloop.DuplicatePolicy(d.IntN(4)), CloseEmpty: oneOf(d, 0, netloop.NeverClose, time.Second, 4*time.Second),
 		SendEvery: oneOf(d, 0, 0, 0, 2, 3), MaxRewind: oneOf(d, 0, -1, time.Second), Budget: oneOf(d, 0, 0, 0, 1200, 4000),
-		Params: rules{Grid: d.oneIn(3), HideFromOwner: d.oneIn(3), Crowd: uint16(oneOf(d, 0, 3, 10, 10, 60, 300)), Plan: oneOf[uint16](d, 0, 0, 1, 20, 100), Pulse: oneOf[uint16](d, 0, 0, 0, 1, 5), Stir: d.oneIn(4), Often: d.oneIn(3), Watch: d.oneIn(2), List: d.oneIn(2), Keep: d.oneIn(3), Every: oneOf[int8](d, -1, 0, 0, 1, 3), Queue: d.oneIn(4), Tables: d.oneIn(4), Fails: d.oneIn(40)},
+		Params: rules{Grid: d.oneIn(3), HideFromOwner: d.oneIn(3), Crowd: uint16(oneOf(d, 0, 3, 10, 10, 60, 300)), Plan: oneOf[uint16](d, 0, 0, 1, 20, 100), Pulse: oneOf[uint16](d, 0, 0, 0, 1, 5), Stir: d.oneIn(4), Often: d.oneIn(3), Watch: d.oneIn(2), List: d.oneIn(2), Keep: d.oneIn(3), Every: oneOf[int8](d, -1, 0, 0, 1, 3), Queue: d.oneIn(4), Tables: d.oneIn(4), Fails: d.oneIn(40),
+			Seats: d.oneIn(3), Sit: d.oneIn(2), SeatsMost: oneOf[uint8](d, 0, 1, 2, 4), SeatKeep: oneOf[int8](d, -1, 0, 1, 4, 20)},
 	}
 	if d.oneIn(20) {
 		s.Rate = netloop.Hz(oneOf[uint64](d, 128, 240, 1000))

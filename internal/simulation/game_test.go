@@ -51,6 +51,11 @@ type rules struct {
 	Every int8
 	// Queue lets clients wait for matches, Tables shows a list of rooms, and Fails lets Open fail.
 	Queue, Tables, Fails bool
+	// Seats gives players seats in a match, with Sit each newcomer: at most SeatsMost, kept for
+	// SeatKeep seconds. See seats.Config.
+	Seats, Sit bool
+	SeatsMost  uint8
+	SeatKeep   int8
 }
 
 // listing is the Info of a room.
@@ -100,6 +105,9 @@ type gameRoom struct {
 	matched uint64
 
 	absentFor time.Duration
+	seats     *matchSeats // nil without
+	extras    *extras
+	shotAt    time.Duration // game time of the last shot
 
 	locked bool // the room's goroutine holds the lock of the world
 }
@@ -130,6 +138,10 @@ func (g game) Open(r *netloop.Room) error {
 	if err := h.load(r); err != nil {
 		return err
 	}
+	old, err := h.loadSeats(r)
+	if err != nil {
+		return err
+	}
 	g.p.apart(h.key.inc)
 	defer g.p.enter()()
 	if g.p.dead[r.Server()] { // Its goroutines run on.
@@ -151,7 +163,9 @@ func (g game) Open(r *netloop.Room) error {
 	h.d.pawns.WeightFor(r, func(c *netloop.Client, o *netloop.Object[pawn]) float64 { return 1 + float64(c.ID()%3) })
 	h.holdLock(r)
 	h.services(r)
+	h.openSeats(r, old)
 	h.hooks(r)
+	h.openExtras(r)
 	h.handlers(r)
 	if h.rules.List {
 		r.Publish(nil, listing{h.key.inc})
@@ -202,16 +216,26 @@ func (h *gameRoom) hooks(r *netloop.Room) {
 			delete(h.armed, "refuse")
 			return netloop.Refuse(netloop.CodeRefused, "not today")
 		}
-		h.stir = 12
+		if !h.quiet { // Clients that move at rest are compared soon.
+			h.stir = 12
+		}
 		if !c.Spectator() {
 			h.settle(t, c, m)
 			h.earn(t, command{N: 1})
 		}
 		h.look(t, c)
+		if h.seats != nil {
+			if h.seats.entered(c); h.rules.Sit {
+				h.seats.sit(t, c)
+			}
+		}
 		return nil
 	})
 	r.OnDrop(func(_ *netloop.Tick, c *netloop.Client) {
 		h.p.rooms.dropped(h.key, c)
+		if h.seats != nil {
+			h.seats.dropped[c.ID()] = true
+		}
 		h.panics("OnDrop")
 	})
 	r.OnResume(func(_ *netloop.Tick, c *netloop.Client) {
@@ -221,6 +245,9 @@ func (h *gameRoom) hooks(r *netloop.Room) {
 			h.p.inputs.taken(h.key, c.ID())
 		}
 		h.p.rooms.resumed(h.key, c, botOf(c))
+		if h.seats != nil {
+			h.seats.entered(c)
+		}
 		h.panics("OnResume")
 	})
 	r.OnRole(func(_ *netloop.Tick, c *netloop.Client) { h.p.rooms.role(h.key, c) })
@@ -233,6 +260,9 @@ func (h *gameRoom) hooks(r *netloop.Room) {
 		h.p.rights.left(c)
 		h.p.inputs.taken(h.key, c.ID())
 		h.forget(c.ID())
+		if h.seats != nil {
+			delete(h.seats.dropped, c.ID())
+		}
 		h.save(t)
 		delete(h.guild, c.ID())
 		h.panics("OnLeave")
@@ -270,6 +300,7 @@ func (h *gameRoom) hooks(r *netloop.Room) {
 				s.X += s.V
 			}
 		}
+		h.moveShots(t)
 	})
 	if h.rules.Often {
 		r.On(netloop.PreUpdate, "simulation.often", func(*netloop.Tick) {}, netloop.Every(700*time.Millisecond), netloop.RunIf(func(*netloop.Tick) bool { return h.busy > 0 }))
@@ -303,6 +334,9 @@ func (h *gameRoom) close(why *netloop.Closed) {
 	defer h.enter()()
 	if h.saver != nil {
 		h.p.keeps.ended(h.key, why)
+	}
+	if h.seats != nil {
+		h.seats.store()
 	}
 	h.p.rooms.ended(h.key)
 	h.p.ends.ended(h.key)
@@ -387,6 +421,7 @@ func (h *gameRoom) change(t *netloop.Tick) {
 		return
 	}
 	h.busy--
+	h.d.changes.Observe(t, float64(len(h.items)))
 	for range min(len(h.items), 1+t.Rand().IntN(6)) {
 		h.edit(t, h.items[t.Rand().IntN(len(h.items))], t.Rand().Uint64())
 	}
@@ -450,58 +485,6 @@ func (h *gameRoom) client(t *netloop.Tick, n uint64) *netloop.Client {
 	return all[n%uint64(len(all))]
 }
 
-func (h *gameRoom) target(it item, a audience) netloop.Target {
-	switch a {
-	case itsOwner:
-		return netloop.OwnerOf(it)
-	case firstSide, secondSide:
-		return netloop.InGroup(h.sides[a-firstSide])
-	case itsGuild:
-		return netloop.Where(h.inGuild)
-	case nobody:
-		return netloop.To()
-	}
-	return netloop.Everyone()
-}
-
-// rightsOf returns the rights of a client to an item, and whether it sees it; sure is false in the
-// margin of the grid.
-func (h *gameRoom) rightsOf(c *netloop.Client, it item) (r rights, sees, sure bool) {
-	r = rights{owner: it.Owner() == c.ID(), guild: h.guild[c.ID()]}
-	if side := it.side(); side >= 0 {
-		r.side = h.sides[side].Has(c)
-	}
-	switch a := *it.watchers(); a {
-	case itsOwner:
-		sees = r.owner
-	case firstSide, secondSide:
-		sees = h.sides[a-firstSide].Has(c)
-	case itsGuild:
-		sees = r.guild
-	default:
-		sees = a == everyone
-	}
-	x, y, placed := it.place()
-	if !placed || h.grid == nil || !sees || r.owner && !h.rules.HideFromOwner {
-		return r, sees, true
-	}
-	m := h.of.Of(c)
-	views := m.views
-	if m.pawn != nil && m.pawn.alive() {
-		px, py, _ := m.pawn.place()
-		views = append(views[:len(views):len(views)], [2]float64{px, py})
-	}
-	near, far := false, true
-	for _, v := range views {
-		gap := max(abs(v[0]-x), abs(v[1]-y))
-		near = near || gap <= gridRadius*0.7
-		far = far && gap > gridRadius+gridMargin+3*gridCell
-	}
-	return r, near, near || far
-}
-
-func abs(v float64) float64 { return max(v, -v) }
-
 // handlers registers the handlers of messages and inputs.
 func (h *gameRoom) handlers(r *netloop.Room) {
 	h.d.control.Handle(r, func(t *netloop.Tick, from *netloop.Client, in control) {
@@ -514,6 +497,7 @@ func (h *gameRoom) handlers(r *netloop.Room) {
 		s.V = int32(in.Turn)
 		if in.Fire > 0 {
 			s.Fires = in.Fire
+			h.pressed(t, from, m)
 		}
 	})
 	h.d.up.Handle(r, func(t *netloop.Tick, from *netloop.Client, m numbered) error {
@@ -527,6 +511,7 @@ func (h *gameRoom) handlers(r *netloop.Room) {
 		return nil
 	})
 	h.d.ask.HandleLater(r, h.answer)
+	h.d.claim.Handle(r, h.claimed)
 	h.d.talks.HandleRoom(r, func(t *netloop.Tick, from *netloop.Sender, m talk) error {
 		defer h.enter()() // It may come before the system.
 		h.p.between.ran(h.key, t.Stage(), from, m)

@@ -6,6 +6,8 @@ import (
 	"maps"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/bridge"
+	"github.com/netloop/netloop/internal/netvar/state"
 )
 
 // rights say which fields of an object a client may read.
@@ -26,6 +28,8 @@ type item interface {
 	text(r rights) string
 	place() (x, y float64, ok bool)
 	watchers() *audience
+	core() *state.Object
+	explain(t *netloop.Tick, c *netloop.Client) (netloop.Explanation, error)
 }
 
 // audience names the clients that see an item.
@@ -58,12 +62,17 @@ func (x *typed[S]) id() string              { return x.class.Name() + x.o.Ref().
 func (x *typed[S]) alive() bool             { return x.o.Alive() }
 func (x *typed[S]) Owner() netloop.ClientID { return x.o.Owner() }
 func (x *typed[S]) watchers() *audience     { return &x.to }
+func (x *typed[S]) core() *state.Object     { return bridge.Netloop.Object(x.o) }
 
 func (x *typed[S]) edit(t *netloop.Tick, n uint64)          { x.change(x.o.Edit(t), n) }
 func (x *typed[S]) despawn(t *netloop.Tick)                 { x.o.Despawn(t) }
 func (x *typed[S]) own(t *netloop.Tick, c netloop.ClientID) { x.o.SetOwner(t, c) }
 func (x *typed[S]) show(t *netloop.Tick, to netloop.Target) { x.o.SetVisible(t, to) }
 func (x *typed[S]) invalidate(t *netloop.Tick)              { x.o.Invalidate(t) }
+
+func (x *typed[S]) explain(t *netloop.Tick, c *netloop.Client) (netloop.Explanation, error) {
+	return x.o.Explain(t, c, "")
+}
 
 func (x *typed[S]) side() int {
 	if v, ok := any(x.o.State()).(vault); ok {
@@ -107,13 +116,19 @@ func (k *kind[S]) spawn(t *netloop.Tick, n uint64, to audience, o ...netloop.Spa
 }
 
 // seen yields the objects of the class on a client, each with its text.
-func (k *kind[S]) seen(t *netloop.Tick, all map[string]string) {
+func (k *kind[S]) seen(t *netloop.Tick, all map[string]replica) {
 	if k.class == nil {
 		return
 	}
 	for o := range k.class.All(t) {
-		all[k.class.Name()+o.Ref().String()] = k.textOf(o, rights{true, true, true})
+		all[k.class.Name()+o.Ref().String()] = replica{k.textOf(o, rights{true, true, true}), o.ChangedTick()}
 	}
+}
+
+// replica is a client's copy of an object.
+type replica struct {
+	text string
+	tick uint64 // of its last change
 }
 
 // kinds are the classes of a schema; those that it lacks have none.
@@ -125,6 +140,7 @@ type kinds struct {
 	chests  kind[chest]
 	ships   kind[ship]
 	boards  kind[board]
+	hands   kind[hand]
 }
 
 // kindsOf returns the kinds of a schema; mark returns a new secret.
@@ -156,6 +172,11 @@ func kindsOf(d *declared, mark func() string) *kinds {
 		kind[chest]{d.chests, changeChest, func(*chest, rights) {}},
 		kind[ship]{d.ships, func(s *ship, n uint64) { s.X += int32(n % 100) }, func(*ship, rights) {}},
 		kind[board]{d.boards, func(*board, uint64) {}, func(*board, rights) {}},
+		kind[hand]{d.hands, func(*hand, uint64) {}, func(s *hand, r rights) {
+			if !r.owner {
+				s.Card = 0
+			}
+		}},
 	}
 }
 
@@ -195,8 +216,8 @@ func (k *kinds) spawn(t *netloop.Tick, class, n uint64, to audience, o ...netloo
 }
 
 // seen returns all objects that a client has, by id.
-func (k *kinds) seen(t *netloop.Tick) map[string]string {
-	all := map[string]string{}
+func (k *kinds) seen(t *netloop.Tick) map[string]replica {
+	all := map[string]replica{}
 	k.pawns.seen(t, all)
 	k.vaults.seen(t, all)
 	k.tomes.seen(t, all)
@@ -204,6 +225,7 @@ func (k *kinds) seen(t *netloop.Tick) map[string]string {
 	k.chests.seen(t, all)
 	k.ships.seen(t, all)
 	k.boards.seen(t, all)
+	k.hands.seen(t, all)
 	return all
 }
 

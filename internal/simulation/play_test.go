@@ -52,6 +52,7 @@ type play struct {
 	turns     turns
 	operator  operator
 	resources resources
+	stored    map[string][]string // players of stored matches, by room
 
 	finding *finding
 	lines   []string // of the transcript, if it is kept
@@ -99,13 +100,16 @@ func run(t *testing.T, s *Story, keep bool) (r result) {
 			p.resources.over()
 		}
 		p.saves.release()
+		if !p.keeps.idle() { // A story that breaks a promise ends at once.
+			time.Sleep(2 * hanging)
+		}
 		r = result{p.finding, p.digest, p.lines, p.rooms.lived}
 	})
 	return r
 }
 
 func newPlay(s *Story) *play {
-	p := &play{story: s, d: declare(s.Parts), bots: map[int]*bot{}, dead: map[*netloop.Server]bool{}, tickets: map[uint64][]netloop.Ticket{}}
+	p := &play{story: s, d: declare(s.Parts), bots: map[int]*bot{}, dead: map[*netloop.Server]bool{}, tickets: map[uint64][]netloop.Ticket{}, stored: map[string][]string{}}
 	p.tokens.p = p
 	p.rooms, p.rights, p.mail, p.inputs = newRooms(p), rights_{p: p}, newMail(p), newInputs(p)
 	p.secrets, p.tables = newSecrets(p), tables{p: p}
@@ -270,7 +274,7 @@ func (p *play) recover() {
 	if !p.await(p.rooms.patience(), p.w.atRest) {
 		return
 	}
-	for _, look := range []func(){p.rooms.rest, p.w.rest, p.lists.rest, p.mail.rest, p.between.rest, p.inputs.rest, p.replicas.rest, p.saves.rest, p.turns.rest, p.matches.rest, p.operator.rest, p.rooms.normal, p.tables.rest} {
+	for _, look := range []func(){p.rooms.rest, p.w.rest, p.lists.rest, p.mail.rest, p.between.rest, p.rooms.restShots, p.inputs.rest, p.replicas.rest, p.saves.rest, p.turns.rest, p.matches.rest, p.rooms.restSeats, p.operator.rest, p.rooms.normal, p.tables.rest} {
 		if p.finding == nil && p.w.Ended() == nil {
 			p.look(look)
 		}
@@ -341,7 +345,7 @@ func (p *play) end() {
 	p.w.Drain(p.story.Drain)
 	p.w.Advance(0)
 	p.ended = true
-	p.await(settled, p.told)
+	p.await(settled+hanging, p.told)
 	for _, look := range []func(){p.rooms.over, p.ends.over, p.mail.over, p.between.over, p.tables.over, p.replicas.replay} {
 		if p.finding == nil {
 			look()
@@ -349,9 +353,10 @@ func (p *play) end() {
 	}
 }
 
-// told reports whether all rooms have ended, and all bots know that the server has.
+// told reports whether all rooms have ended, all bots know that the server has, and no call of the
+// store is under way.
 func (p *play) told() bool {
-	return len(p.rooms.byName) == 0 && !slices.ContainsFunc(p.all, func(g *bot) bool { return !g.gone && g.c.Closed() == nil })
+	return len(p.rooms.byName) == 0 && p.keeps.idle() && !slices.ContainsFunc(p.all, func(g *bot) bool { return !g.gone && g.c.Closed() == nil })
 }
 
 // fail records the first broken promise.
