@@ -166,12 +166,18 @@ func (c *client) gameServer(ctx context.Context) (*gameServer, error) {
 	return g, nil
 }
 
+var errSilent = fmt.Errorf("no GameServer arrived within %v", requestTime)
+
 // watch calls saw with the present GameServer and each later one, until the sidecar or ctx ends it,
 // and after watchTime. It returns an error with the reason, nil only after watchTime.
 func (c *client) watch(ctx context.Context, saw func(*gameServer)) error {
 	const path = "/watch/gameserver"
 	limited, cancel := context.WithTimeout(ctx, watchTime)
 	defer cancel()
+	limited, end := context.WithCancelCause(limited)
+	defer end(nil)
+	first := time.AfterFunc(requestTime, func() { end(errSilent) })
+	defer first.Stop()
 	r, err := c.open(limited, http.MethodGet, path, nil)
 	if err != nil {
 		return err
@@ -180,6 +186,7 @@ func (c *client) watch(ctx context.Context, saw func(*gameServer)) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxAnswer)
 	for lines.Scan() {
+		first.Stop()
 		g, err := decodeWatched(lines.Bytes())
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
@@ -190,6 +197,8 @@ func (c *client) watch(ctx context.Context, saw func(*gameServer)) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case errors.Is(context.Cause(limited), errSilent):
+		err = errSilent
 	case limited.Err() != nil:
 		return nil
 	case err == nil:
