@@ -131,7 +131,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // such as Phaser make their textures so, and such data runs no script.
 func (h *handler) protect(to http.Header, host string) {
 	facts := h.cfg.Facts()
-	game, socket := "https:", "ws: wss:" // Any host: also for an IPv6 address, which such a policy cannot contain.
+	// Any host, also for an IPv6 address, because such a policy cannot contain the address.
+	game, socket := "https:", "ws: wss:"
 	if name := hostOf(facts.addressFor(host)); !facts.Cluster && !strings.Contains(name, ":") {
 		// Any port: a page may outlive a server, and the next server may have another port.
 		game = "https://" + name + ":*"
