@@ -174,7 +174,10 @@ func (c *Client) reconnected(t *netloop.Tick) {
 		r.dialed, r.joining, r.anew = nil, true, r.anew || !a.resumed()
 		r.resumed = !r.anew
 		c.enter(t, a)
-		r.moves, r.trip, c.conn.trip = false, nil, nil
+		if r.trip != nil { // Otherwise a trip is only being dialled, and continues.
+			c.conn.trip = nil
+		}
+		r.moves, r.trip = false, nil
 	}
 }
 

@@ -157,7 +157,7 @@ func (n *connection) depart(t *trip) {
 
 // arrival reports whether the client must wait longer for the other server to accept it, after the
 // welcome has arrived. It returns an error if the server does not accept it.
-func (n *connection) arrival(a *attempt) (waits bool, err error) {
+func (a *attempt) arrival() (waits bool, err error) {
 	select {
 	case <-a.session.Accepted():
 		return false, nil
@@ -172,18 +172,17 @@ func (n *connection) arrival(a *attempt) (waits bool, err error) {
 // errTooLate is the error of a server that has not accepted the client within travelTime.
 var errTooLate = &transport.Closed{Code: transport.CodeTimeout, Text: fmt.Sprintf("the other server has not accepted the client within %v", travelTime)}
 
-// finishTrip handles the result of the attempt of a client that has left its room. It reports
-// whether the client must wait longer.
-func (n *connection) finishTrip(r *rejoin, now time.Duration) (waits bool) {
+// finishTrip handles the result of the attempt of a client that has left its room.
+func (n *connection) finishTrip(r *rejoin, now time.Duration) {
 	a := r.dialing
 	ended, err := a.result()
-	waits = !ended
+	waits := !ended
 	if ended && err == nil {
-		waits, err = n.arrival(a)
+		waits, err = a.arrival()
 	}
 	switch {
 	case waits && now-a.began < travelTime:
-		return true
+		return
 	case waits:
 		a.discard()
 		err = errTooLate
@@ -191,7 +190,7 @@ func (n *connection) finishTrip(r *rejoin, now time.Duration) (waits bool) {
 		if err = n.welcomed(a); err == nil {
 			a.cancel()
 			r.dialing, r.dialed = nil, a
-			return false
+			return
 		}
 		a.session.Close(transport.CodeProtocol, err.Error())
 		err = &transport.Closed{Code: transport.CodeProtocol, Text: err.Error()}
@@ -200,10 +199,9 @@ func (n *connection) finishTrip(r *rejoin, now time.Duration) (waits bool) {
 	if next := n.redirected(a, err); next != nil {
 		r.dialing, r.trip.attempt = next, next
 		n.start(next)
-		return true
+		return
 	}
 	n.turnBack(r, a, err)
-	return false
 }
 
 // turnBack returns to the old room by the secret of the old seat, because the other server has not

@@ -246,11 +246,25 @@ func TestAConnectionBreaksDuringTheDial(t *testing.T) {
 		t.Fatalf("%d dials", len(r.dials))
 	}
 	back := r.last()
+	r.answer(r.back("second"))
+	r.arrives(transport.Arrival{Kind: transport.Accepted})
+	if trip.discarded || r.conn.trip == nil || r.State().Phase != Loading {
+		t.Fatalf("back in its room it does not go on: %v", r.State())
+	}
 	sent := false
 	trip.hold(func() { sent = true })
 	r.frame(0)
-	if !sent || !back.discarded || r.State().Phase != Moving {
-		t.Errorf("sent %v, way back discarded %v, %v", sent, back.discarded, r.State())
+	if !sent || r.State().Phase != Moving || string(back.hello.GetResume().GetToken()) != "first" {
+		t.Errorf("sent %v, %v", sent, r.State())
+	}
+	r = newTraveller(t, Config{})
+	r.told("ticket@oak", otherServer)
+	trip = r.last()
+	r.breaks(netloop.CodeLost)
+	trip.hold(func() {})
+	r.frame(0)
+	if !r.last().discarded || r.State().Phase != Moving {
+		t.Errorf("the way back is dialled further: %v", r.State())
 	}
 }
 

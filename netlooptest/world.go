@@ -299,8 +299,8 @@ func (w *World) JoinAs(cfg client.Config, l Link, o ...ClientOption) *client.Cli
 }
 
 // Connect lets the clients that join w from now on move to the server of another world, at an
-// address of that server: the Addr of its [netloop.Cluster]. The test advances both worlds by the same small
-// steps, such as a millisecond, because their clocks must agree.
+// address of that server: the Addr of its [netloop.Cluster]. The test advances both worlds by the
+// same small steps, such as a millisecond, because their clocks must agree.
 func (w *World) Connect(addr string, other *World) {
 	if w.others == nil {
 		w.others = map[string]*World{}

@@ -97,7 +97,7 @@ func TestAMoveToAnotherServerTakesARoundTrip(t *testing.T) {
 	}
 }
 
-// A server that vanishes after the client has left for it costs what a lost connection costs.
+// A server that vanishes after the client has left for it costs as much as a lost connection.
 func TestTheOtherServerVanishes(t *testing.T) {
 	s := newTwoServers(t, nil)
 	c := s.a.JoinAs(client.Config{}, netlooptest.Link{Delay: 20 * time.Millisecond})

@@ -48,7 +48,7 @@ func (s *Seats) Bind(text string, who *Identity, now time.Duration) (bound strin
 		return "", ErrTicket
 	case t.shown || t.seat != nil:
 		return "", errShown
-	case t.who != nil && (first == t.id || t.who.Subject != who.Subject || t.who.From.Server != who.From.Server):
+	case t.player != nil && (first == t.id || t.player.Subject != who.Subject || t.player.From.Server != who.From.Server):
 		return "", errBound
 	}
 	name, _ := TicketRoom(text)
@@ -58,7 +58,7 @@ func (s *Seats) Bind(text string, who *Identity, now time.Duration) (bound strin
 	}
 	s.bound[first] = t
 	delete(s.tickets, t.id)
-	t.first, t.id, t.who = first, sha256.Sum256([]byte(bound)), who
+	t.first, t.id, t.player = first, sha256.Sum256([]byte(bound)), who
 	s.tickets[t.id] = t
 	return bound, nil
 }
@@ -73,10 +73,10 @@ func newTicket(room string) string {
 // removeLocked removes a ticket from the tables.
 func (s *Seats) removeLocked(t *Ticket) {
 	delete(s.tickets, t.id)
-	if t.who != nil {
+	if t.player != nil {
 		delete(s.bound, t.first)
 	}
 }
 
 // Identity returns the player to which a shown ticket is bound, or nil.
-func (t *Ticket) Identity() *Identity { return t.who }
+func (t *Ticket) Identity() *Identity { return t.player }

@@ -357,7 +357,7 @@ func (s *Seats) Heard(at *Seat, conn uint64) *Identity {
 	}
 	var who *Identity
 	if t := s.usedLocked(at); t != nil {
-		who = t.who
+		who = t.player
 	}
 	if at.before != (secretID{}) {
 		delete(s.secrets, at.spent)

@@ -36,9 +36,9 @@ type Ticket struct {
 	Params    []byte
 	shown     bool  // a client with the ticket is being admitted
 	seat      *Seat // the seat for which the ticket was redeemed
-	// who is the player to which the ticket is bound, or nil; first is the key of its first text.
-	who   *Identity
-	first secretID
+	// The ticket is bound to player, unless that is nil; first is the key of its first text.
+	player *Identity
+	first  secretID
 }
 
 // ticketSecret is the length of a ticket's secret in bytes, before base64.
