@@ -112,9 +112,9 @@ func (s *Server) OpenRoom(ctx context.Context, spec RoomSpec) (*Room, error) {
 		}
 		return nil, err
 	}
+	s.keepTicks(r)
 	r.fetched = nil
 	filled = true
-	s.keepTicks(r)
 	place.Fill(r)
 	r.list()
 	s.raiseConnLimit()

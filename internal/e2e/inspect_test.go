@@ -47,6 +47,9 @@ func inspectedServerAs(t *testing.T, cfg netloop.Config) (ask func(method, path,
 	}
 	cfg.AdminTokenFile, cfg.InspectRing = tokens, time.Minute
 	s, _ = serveAs(t, game{inspected, func(r *netloop.Room) {
+		if _, err := netloop.Fetch(r, func(context.Context) (int, error) { return 7, nil }); err != nil {
+			t.Error(err)
+		}
 		sight := netloop.NewGrid(r, netloop.GridSpec{Radius: 40, Margin: 20, Cell: 10})
 		haulers.PlaceOn(sight, func(h *hauler) (x, y, z float64) { return float64(h.X), 700, float64(h.Pos.Y) })
 		r.OnStart(func(t *netloop.Tick) { beacons.Spawn(t, beacon{7}, netloop.VisibleTo(netloop.To())) })
@@ -253,6 +256,23 @@ func TestTheInspectorShowsPastTicks(t *testing.T) {
 	if _, err := replay.Step(); err == nil || !strings.Contains(err.Error(), "server inspect shows it") {
 		t.Errorf("a replay of kept ticks: %v", err)
 	}
+	if _, err := s.OpenRoom(t.Context(), netloop.RoomSpec{Name: "other", CloseEmpty: netloop.NeverClose}); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool {
+		status, _ := ask(http.MethodPost, "/api/recording/last?room=other", aReader)
+		return status == http.StatusOK
+	})
+	_, file = ask(http.MethodGet, "/api/recording/file", aWriter)
+	fetching := game{inspected, func(r *netloop.Room) {
+		if n, err := netloop.Fetch(r, func(context.Context) (int, error) { return 0, nil }); n != 7 || err != nil {
+			t.Errorf("the file of an opened room has %d, %v from its Open", n, err)
+		}
+	}}
+	if _, err := netloop.NewReplay(netloop.Config{}, fetching, strings.NewReader(file)); err != nil {
+		t.Error(err)
+	}
+	take()
 	last := head.Last
 	if body := state(aWriter); !strings.Contains(body, `,40]`) {
 		t.Errorf("with the role write: %s", body)
