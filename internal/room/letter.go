@@ -41,15 +41,15 @@ func (e *roomMessage) answered(err error) {
 	var refused *transport.Refusal
 	switch {
 	case errors.Is(err, ErrNoAnswer):
-		e.lost("no_answer", err)
+		e.lost(noAnswer, err)
 	case !errors.As(err, &refused):
 		e.settled(err)
 	case refused.Code == transport.CodeRoomUnknown:
-		e.lost("room_gone", err)
+		e.lost(roomGone, err)
 	case refused.Code == transport.CodeBusy:
-		e.lost("queue_full", err)
+		e.lost(queueFull, err)
 	case refused.Code == transport.CodeUnknownMethod:
-		e.lost("no_handler", err)
+		e.lost(noHandler, err)
 	default:
 		e.settled(err)
 	}

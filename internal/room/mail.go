@@ -157,11 +157,11 @@ func (e *roomMessage) deliver(to func(rpcqueue.Item) error, it rpcqueue.Item) (h
 	case errors.Is(err, ErrElsewhere):
 		return false
 	case errors.Is(err, ErrFull):
-		e.lost("queue_full", errNoRest)
+		e.lost(queueFull, errNoRest)
 	case errors.Is(err, ErrEnded):
 		e.gone()
 	default: // The program returned an error.
-		e.lost("no_handler", err)
+		e.lost(noHandler, err)
 	}
 	return true
 }
@@ -175,12 +175,32 @@ func (e *roomMessage) Held(int) { e.settled(nil) }
 
 // gone counts the message as lost: its receiver does not exist, or has run its last tick. Any
 // goroutine may call it.
-func (e *roomMessage) gone() { e.lost("room_gone", ErrNoRoom) }
+func (e *roomMessage) gone() { e.lost(roomGone, ErrNoRoom) }
 
-// lost counts a lost message at the sender, and settles it.
-func (e *roomMessage) lost(reason string, err error) {
-	if e.work != nil { // The sender's server counts it otherwise.
-		e.work.metrics.Drops.Add(1, "room_message", reason)
+// loss is the reason for which a message is lost.
+type loss uint8
+
+const (
+	queueFull loss = iota
+	roomGone
+	noHandler
+	noAnswer
+)
+
+// lost counts a lost message at the sender, and settles it. For a message of another server, that
+// server counts.
+func (e *roomMessage) lost(why loss, err error) {
+	if a := e.work; a != nil {
+		switch why {
+		case queueFull:
+			a.metrics.Drops.Add(1, "room_message", "queue_full")
+		case roomGone:
+			a.metrics.Drops.Add(1, "room_message", "room_gone")
+		case noHandler:
+			a.metrics.Drops.Add(1, "room_message", "no_handler")
+		case noAnswer:
+			a.metrics.Drops.Add(1, "room_message", "no_answer")
+		}
 	}
 	e.settled(err)
 }
