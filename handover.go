@@ -23,7 +23,8 @@ import (
 //
 //	this server                                            the other server
 //	Store: the state is saved
-//	GiveUp: the name is free ──── call "open" ───────────▶ Claim: the next incarnation ─▶ Open: loads the state
+//	GiveUp: the name is free ──── call "open" ───────────▶ Claim: the next incarnation
+//	                                                       Open: loads the state
 //	seats, 128 clients a call ─── call "seat" ───────────▶ a ticket for each player, bound to it
 //	Depart: the frame moved; the room ends                 clients join with their tickets
 //

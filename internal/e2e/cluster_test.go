@@ -187,7 +187,8 @@ func TestTheOlderRoomOfANameEnds(t *testing.T) {
 		t.Error("the room does not continue while it is alone")
 	}
 	b.hub.Partition("x", 0)
-	b.until("the older room ends", func() bool { return c.Closed() != nil }) // Its client cannot move.
+	// Its client cannot move.
+	b.until("the older room ends", func() bool { return c.Closed() != nil })
 	if why := c.Closed(); why.Code != netloop.CodeClosing {
 		t.Errorf("the client of the older room: %v", why)
 	}

@@ -16,8 +16,8 @@ import (
 
 // Messages between rooms of two servers travel in numbered batches:
 //
-//	Send ─▶ find the room's server ─▶ outbox of that server ─▶ call "mail" ─▶ order ─▶ handler, for each message
-//	Done ◀───────────────────────────── outcomes ◀──────────────────────────── all outcomes, or the end of the time
+//	Send ─▶ find the room's server ─▶ outbox of that server ─▶ call "mail" ─▶ order ─▶ handlers
+//	Done ◀───────────────────────────── outcomes ◀──────────────── all of them, or the time ends
 //
 // The calls of several batches run at once. The receiver queues the messages of the batches in the
 // order of their numbers. A batch that is missing for longer than orderTime is skipped: it is
@@ -35,7 +35,7 @@ const (
 	maxText       = 128             // bytes of the text of an outcome
 	orderTime     = 2 * time.Second // time for which a batch waits for earlier ones
 	envelope      = 64              // bytes of a message besides its names and its payload, at most
-	idleSenders   = 1024            // servers whose numbers are remembered; above this limit idle ones are forgotten
+	idleSenders   = 1024            // remembered servers; above this limit idle ones are forgotten
 )
 
 // Mail is a message to a room of another server.
@@ -392,7 +392,8 @@ func (x *mail) sender(from string) *sender {
 	defer x.mu.Unlock()
 	s := x.senders[from]
 	if s == nil {
-		if len(x.senders) >= idleSenders { // The next batch of a forgotten server tells its first number.
+		// The next batch of a forgotten server tells its first number.
+		if len(x.senders) >= idleSenders {
 			for id, other := range x.senders {
 				if other.users == 0 {
 					delete(x.senders, id)

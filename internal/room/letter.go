@@ -12,7 +12,7 @@ import (
 
 // A message to a room of another server travels as a letter:
 //
-//	Send ──▶ Deliver: ErrElsewhere ──▶ Forward ═══ call of the cluster ═══▶ Accept ──▶ posts, as above
+//	Send ──▶ Deliver: ErrElsewhere ──▶ Forward ═══ call of the cluster ═══▶ Accept ──▶ posts
 //	  Then ◀── answered ◀── Done ◀═════════════ answer ═══════════════════ Done ◀──── settled
 
 // Letter is a message between rooms of two servers.
