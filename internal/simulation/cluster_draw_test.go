@@ -38,7 +38,7 @@ var clusterActions = []struct {
 	{"place", 6, func(b *clusterPlay, s *clusterServer, e clusterEvent) { b.open(s, e, true) }},
 	{"close", 3, (*clusterPlay).close},
 	{"reserve", 6, (*clusterPlay).reserve},
-	{"join", 10, func(b *clusterPlay, s *clusterServer, e clusterEvent) { b.join(s, e.Room, "") }},
+	{"join", 10, (*clusterPlay).newcomer},
 	{"freeze", 2, func(b *clusterPlay, s *clusterServer, e clusterEvent) { s.frozen = max(s.frozen, b.now+e.For) }},
 	{"partition", 3, func(b *clusterPlay, s *clusterServer, e clusterEvent) { s.apart = max(s.apart, b.now+e.For) }},
 	{"no store", 1, func(b *clusterPlay, _ *clusterServer, e clusterEvent) { b.noStore = max(b.noStore, b.now+e.For) }},

@@ -286,6 +286,14 @@ func (b *clusterPlay) holder(name string) *clusterServer {
 	return nil
 }
 
+// newcomer lets a client join a room of the server by its name. A hello for a room of another
+// server may wait for that, and the world waits with it.
+func (b *clusterPlay) newcomer(s *clusterServer, e clusterEvent) {
+	if slices.ContainsFunc(b.rooms, func(r *clusterRoom) bool { return r.server == s && r.name == e.Room && !r.ends }) {
+		b.join(s, e.Room, "")
+	}
+}
+
 // join lets a client join a room of a server.
 func (b *clusterPlay) join(s *clusterServer, room, ticket string) *clusterBot {
 	if s == nil || s.dead || s.stands {
