@@ -169,8 +169,7 @@ func (l *lobby) standings(_ *netloop.Tick, _ *netloop.Client, q arena.StandingsQ
 	})
 	var reply arena.StandingsReply
 	for _, player := range best[:min(len(best), int(q.Top), 10)] {
-		points := int32(l.records[player].Points) //nolint:gosec // One for each duel.
-		reply.Rows = append(reply.Rows, arena.Standing{Name: player, Score: points})
+		reply.Rows = append(reply.Rows, arena.Standing{Name: player, Score: int32(l.records[player].Points)})
 	}
 	return reply, nil
 }
