@@ -165,7 +165,8 @@ func TestTeamsAreBalanced(t *testing.T) {
 	}
 }
 
-// A party that fits into no team is left out, and smaller ones that joined later complete the match.
+// A party that fits into no team is left out, and smaller ones that joined later complete the
+// match.
 func TestAPartyThatFitsIntoNoTeamIsLeftOut(t *testing.T) {
 	g := &queueing{cfg: match.QueueConfig[skill]{Teams: 2, TeamSize: 3}}
 	w := netlooptest.New(t, g)

@@ -26,7 +26,8 @@ type incarnation struct {
 // counts are the figures of a run.
 type counts struct {
 	joins, moves, crossed, lost, refused int
-	gaps                                 []time.Duration // from the last answer in a room to the first one in the next
+	// gaps are the times from the last answer in a room to the first one in the next.
+	gaps []time.Duration
 }
 
 func newLedger(now func() time.Duration) *ledger {

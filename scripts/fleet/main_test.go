@@ -19,9 +19,6 @@ func TestMain(m *testing.M) {
 
 // The fleet of make fleet, with fewer bots: its ledger holds.
 func TestFleet(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes half a minute, most of which it waits")
-	}
 	var out bytes.Buffer
 	err := run(t.Context(), options{bots: 40, phase: 2 * time.Second}, &out)
 	if err != nil || !strings.Contains(out.String(), "the ledger holds") {
