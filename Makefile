@@ -181,7 +181,6 @@ MANIFESTS := $(filter-out %/nats-values.yaml,$(wildcard deploy/kubernetes/*.yaml
 lint: $(GOLANGCI) $(KUBECONFORM) ## golangci-lint with gosec; kubeconform; govulncheck if its database is reachable; buf lint if npm is installed
 	$(KUBECONFORM) -strict -summary -schema-location 'deploy/kubernetes/schemas/{{ .ResourceKind }}.json' $(MANIFESTS)
 	@set -e; for dir in . $(TOOLS); do (cd $$dir && $(CURDIR)/$(GOLANGCI) run ./...); done
-	cd $(DESKTOP) && GOOS=windows $(CURDIR)/$(GOLANGCI) run ./...
 	@if curl -fsS -m 10 -o /dev/null https://vuln.go.dev/index/db.json 2>/dev/null; then \
 		$(MAKE) --no-print-directory $(GOVULNCHECK) && $(GOVULNCHECK) ./...; \
 	else echo "govulncheck: left out, its database cannot be reached"; fi

@@ -189,7 +189,6 @@ func TestAPartyThatFitsIntoNoTeamIsLeftOut(t *testing.T) {
 	}
 }
 
-
 // A long queue is searched over several ticks, each with bounded work, and parties at both ends of
 // it find each other. The expected wait follows the last matches.
 func TestALongQueueIsSearchedInSlices(t *testing.T) {
