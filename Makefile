@@ -147,9 +147,9 @@ generated: # make generate changes no file.
 		[ "$$before" = "$$(sum)" ] || { echo "make generate has changed files: commit them" >&2; exit 1; }; \
 	else echo "generated code: left out, buf needs npm"; fi
 
-# Packages with SQLite or a NATS server are left out: these take longer to compile than all others. So are the
+# Packages and programs with SQLite or a NATS server are left out: these take longer to compile than all others. So are the
 # starters and the tutorial, because linking their programs takes longer than compiling the rest.
-PORTABLE = $$(go list -f '{{if .GoFiles}}{{.ImportPath}}{{end}}' ./... | grep -v -e /examples/cards -e /examples/starters -e /examples/tutorial -e /persist/sqlite -e /nats/embed)
+PORTABLE = $$(go list -f '{{if .GoFiles}}{{.ImportPath}}{{end}}' ./... | grep -v -e /examples/cards -e /examples/starters -e /examples/tutorial -e /persist/sqlite -e /nats/embed -e /embednats -e /cmd/server -e /scripts/fleet)
 
 systems: # Windows and macOS compile, since waiting has other files there; encoding is the same with an int of 32 bits.
 	GOOS=windows go build $(PORTABLE)
