@@ -2,10 +2,11 @@ package netloop
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -55,12 +56,19 @@ func (v serverTravel) Bind(ctx context.Context, b room.Binding) (room.Bound, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, cluster.StoreTime)
 	defer cancel()
-	from := room.Origin{Room: b.Room, Client: b.Client, Number: rand.Uint64() | 1}
+	from := room.Origin{Room: b.Room, Client: b.Client, Number: randomNumber()}
 	m, err := v.s.bindElsewhere(ctx, &clusterv1.Bind{Ticket: []byte(b.Ticket)}, b.Join, from)
 	if err != nil {
 		return room.Bound{}, err
 	}
 	return room.Bound{Ticket: m.Ticket, Number: from.Number, To: m.To}, nil
+}
+
+// randomNumber returns a number that no client can guess, other than 0.
+func randomNumber() uint64 {
+	var b [8]byte
+	rand.Read(b[:]) // Never fails.
+	return binary.LittleEndian.Uint64(b[:]) | 1
 }
 
 // bindElsewhere binds a ticket of a room of another server, or a new seat of the room q names, to a

@@ -82,7 +82,7 @@ func TestAgonesSeesTheLifeOfAServer(t *testing.T) {
 	step(t, c, func() bool { return c.State().Closing > 0 })
 	_ = c.Close() // The drain ends when the last client leaves.
 	exit, log := r.wait()
-	if exit != 0 || !strings.Contains(log, "Agones ends this server: its state is Shutdown") {
+	if exit != 0 || !strings.Contains(log, "this server is ended by Agones: its state is Shutdown") {
 		t.Errorf("exit %d: %s", exit, log)
 	}
 	if slices.Contains(last, "shutdown") || s.Count("shutdown") != 1 {

@@ -187,9 +187,9 @@ func (a *Agent) saw(g *gameServer) {
 	}
 	switch {
 	case end && g.deleted:
-		a.cfg.Shutdown(errors.New("Agones removes this server"))
+		a.cfg.Shutdown(errors.New("this server is removed by Agones"))
 	case end:
-		a.cfg.Shutdown(errors.New("Agones ends this server: its state is Shutdown"))
+		a.cfg.Shutdown(errors.New("this server is ended by Agones: its state is Shutdown"))
 	}
 }
 

@@ -45,18 +45,6 @@ func (s *host) Write(b []byte) (int, error) {
 	return s.log.Write(b)
 }
 
-// logged returns the number of lines of the log that contain a text.
-func (s *host) logged(text string) (n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for line := range strings.Lines(s.log.String()) {
-		if strings.Contains(line, text) {
-			n++
-		}
-	}
-	return n
-}
-
 func read[T any](s *host, field *T) T {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -119,22 +119,22 @@ type fakeServer struct {
 	read    int // scrapes
 }
 
-func (s *fakeServer) SocketCalls(f *Family)     { f.Set(1, "in") }
-func (s *fakeServer) SocketPackets(f *Family)   { f.Set(2, "in", "moved") }
-func (s *fakeServer) SocketRetries(f *Family)   { f.Set(3) }
-func (s *fakeServer) Records(f *Family)         { f.Set(27, "in", "opened") }
-func (s *fakeServer) RecordPaths(f *Family)     { f.Set(28, "begun") }
-func (s *fakeServer) RecordClients(f *Family)   { f.Set(29) }
-func (s *fakeServer) Traffic() *transport.Stats { return &s.traffic }
-func (s *fakeServer) TimeScale(f *Family)       { f.SetFloat(0.5); s.read++ }
-func (s *fakeServer) Overload(f *Family)        { f.Set(2) }
-func (s *fakeServer) Quarantined(f *Family)     { f.Set(1) }
-func (s *fakeServer) Simulated(f *Family)       { f.Set(13, "up", "lost") }
-func (s *fakeServer) LogsDropped(f *Family)     { f.Set(12) }
-func (s *fakeServer) AdminRefusals(f *Family)   { f.Set(21, "token") }
-func (s *fakeServer) WebRequests(f *Family)     { f.Set(25, "answered") }
-func (s *fakeServer) WebConnections(f *Family)  { f.Set(26, "full") }
-func (s *fakeServer) CertificateLeft(f *Family) { f.SetFloat(6.5, "files") }
+func (s *fakeServer) SocketCalls(f *Family)      { f.Set(1, "in") }
+func (s *fakeServer) SocketPackets(f *Family)    { f.Set(2, "in", "moved") }
+func (s *fakeServer) SocketRetries(f *Family)    { f.Set(3) }
+func (s *fakeServer) Records(f *Family)          { f.Set(27, "in", "opened") }
+func (s *fakeServer) RecordPaths(f *Family)      { f.Set(28, "begun") }
+func (s *fakeServer) RecordClients(f *Family)    { f.Set(29) }
+func (s *fakeServer) Traffic() *transport.Stats  { return &s.traffic }
+func (s *fakeServer) TimeScale(f *Family)        { f.SetFloat(0.5); s.read++ }
+func (s *fakeServer) Overload(f *Family)         { f.Set(2) }
+func (s *fakeServer) Quarantined(f *Family)      { f.Set(1) }
+func (s *fakeServer) Simulated(f *Family)        { f.Set(13, "up", "lost") }
+func (s *fakeServer) LogsDropped(f *Family)      { f.Set(12) }
+func (s *fakeServer) AdminRefusals(f *Family)    { f.Set(21, "token") }
+func (s *fakeServer) WebRequests(f *Family)      { f.Set(25, "answered") }
+func (s *fakeServer) WebConnections(f *Family)   { f.Set(26, "full") }
+func (s *fakeServer) CertificateLeft(f *Family)  { f.SetFloat(6.5, "files") }
 func (s *fakeServer) ClusterConnected(f *Family) { f.Set(1) }
 func (s *fakeServer) ClusterServers(f *Family)   { f.Set(3, "alive"); f.Set(1, "suspect") }
 func (s *fakeServer) ClusterRooms(f *Family)     { f.Set(12) }

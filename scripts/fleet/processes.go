@@ -107,7 +107,7 @@ func freePorts(n int) (all []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		defer l.Close() //nolint:gocritic // All are taken at once, so that they differ.
+		defer func() { _ = l.Close() }() // All are taken at once, so that they differ.
 		all = append(all, l.Addr().String())
 	}
 	return all, nil

@@ -121,7 +121,7 @@ func readKept(in *recording.Reader) (ticks []keptTick, err error) {
 		if err := readValue(in, &k); err != nil {
 			return ticks, err
 		}
-		t := keptTick{k.info, k.frame, k.record}
+		t := keptTick(k)
 		if size += t.bytes(); size > maxKeptFile {
 			return ticks, fmt.Errorf("a file of kept ticks has %d bytes at most: %w", maxKeptFile, errLimit)
 		}
