@@ -223,7 +223,6 @@ var rows = []section{
 		{title: "Rooms opened and ended", unit: units.CountsPerSecond, lines: []line{
 			{"opened {{kind}}", rate("netloop_rooms_opened_total{*}", "kind")},
 			{"ended", rare("netloop_rooms_ended_total{*}")},
-			{"handed over {{result}}", rate("netloop_rooms_handed_over_total{*}", "result")},
 		}},
 	}},
 	{"Runtime", []panel{

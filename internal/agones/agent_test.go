@@ -386,7 +386,7 @@ func TestASidecarThatRestarts(t *testing.T) {
 func TestAgonesEndsTheServerOnce(t *testing.T) {
 	for want, change := range map[string]func(*agonestest.Sidecar){
 		"its state is Shutdown": func(s *agonestest.Sidecar) { s.SetState("Shutdown") },
-		"removes this server":   (*agonestest.Sidecar).Delete,
+		"removed by Agones":     (*agonestest.Sidecar).Delete,
 	} {
 		inWorld(t, "Scheduled", func(w *world) {
 			w.after(5 * time.Second)

@@ -91,7 +91,18 @@ func TestTheLeague(t *testing.T) {
 	if is := standings(t, w, watcher); !slices.Equal(is, want) {
 		t.Errorf("the standings are %v, want %v", is, want)
 	}
-	until(t, w, "the lobby", func() bool { return !dueling(ann) && !dueling(bob) || dueling(cid) })
+	until(t, w, "another duel, with nobody on the way to it", func() bool {
+		duels, plays := 0, 0
+		for _, c := range []*client.Client{ann, bob, cid} {
+			if dueling(c) {
+				duels++
+			}
+			if c.State().Phase == client.Playing {
+				plays++
+			}
+		}
+		return dueling(cid) && duels == 2 && plays == 3
+	})
 
 	next := newGame(g.cfg.Saves)
 	next.cfg.Duel = time.Hour

@@ -169,7 +169,8 @@ func (c *Controller) sendRefusal(in Incoming, conn driver.Conn, err error) {
 	}
 	_ = conn.SetWriteDeadline(time.Now().Add(driver.Linger))
 	_, _ = conn.Write(transport.AppendRefused(nil, r)) // The close below repeats it.
-	if r.Moved != nil {                                // The close does not contain the other server: the client closes first.
+	// The close does not contain the other server: the client closes first.
+	if r.Moved != nil {
 		_ = driver.Ended(conn)
 	}
 	conn.Close(r.Code, r.Text)
