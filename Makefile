@@ -39,7 +39,7 @@ LONGEST := ./internal/e2e
 # The race detector needs a C compiler; CGO_ENABLED tells. Only packages with goroutines run under
 # it, with short simulations, because those have one goroutine.
 RACE := $(shell go env CGO_ENABLED)
-RACE_PACKAGES := $(LONGEST) ./app/... ./client/... ./loadtest/... ./netlooptest/... ./examples/arena \
+RACE_PACKAGES := $(LONGEST) ./app/... ./client/... ./netlooptest/... ./examples/arena \
 	./internal/admin ./internal/inspect/... ./internal/boundedio ./internal/certificate ./internal/clock ./internal/panicguard ./internal/directory ./internal/logging ./internal/metrics \
 	./internal/netem ./internal/connlimit ./internal/room/... ./internal/token ./internal/transport/... ./internal/watchfile ./internal/web
 

@@ -296,10 +296,10 @@ func (s *Server) roomEnded(r *Room, err error) {
 	if r.ring != nil {
 		r.ring.Close()
 	}
-	s.rooms.Remove(r.spec.Name)
-	if e := r.epoch.Load(); e != 0 {
+	if e := r.epoch.Load(); e != 0 { // Before Remove, for which the end of the server waits.
 		s.releaseName(r.spec.Name, cluster.Epoch(e))
 	}
+	s.rooms.Remove(r.spec.Name)
 	s.raiseConnLimit()
 }
 

@@ -115,7 +115,7 @@ func (m *Member) Announce(room string, entry []byte) bool {
 	return m.joined.Load() && m.cfg.Via.Announce(room, entry)
 }
 
-// Release gives the name of a room back. It does not wait: Close does.
+// Release gives the name of a room back. It does not wait: Close, which begins later, does.
 func (m *Member) Release(room string, e cluster.Epoch) {
 	m.Announce(room, nil)
 	m.releases.Go(func() {
