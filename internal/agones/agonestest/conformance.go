@@ -103,7 +103,7 @@ func send(t *testing.T, method, url, body string) (status int, answer string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := http.DefaultClient.Do(req) //nolint:bodyclose // The goroutine below closes it.
+	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func watched(t *testing.T, base string) <-chan string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := http.DefaultClient.Do(req) //nolint:bodyclose // The goroutine below closes it.
 	if err != nil {
 		t.Fatal(err)
 	}
