@@ -59,9 +59,9 @@ help: # list the targets of USED
 help-all: ## list all targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: ## compile the server, the load client and the demo into bin/
+build: ## compile the server, with NATS inside, the load client and the demo into bin/
 	@mkdir -p bin
-	go build -o bin/ ./cmd/server ./cmd/loadclient ./scripts/demo
+	go build -tags embednats -o bin/ ./cmd/server ./cmd/loadclient ./scripts/demo
 
 demo: build ## serve the arena and its page to 100 bots for 20 s, longer while you play, and print the figures
 	bin/demo $(ARGS)
@@ -149,7 +149,7 @@ generated: # make generate changes no file.
 
 # Packages and programs with SQLite or a NATS server are left out: these take longer to compile than all others. So are the
 # starters and the tutorial, because linking their programs takes longer than compiling the rest.
-PORTABLE = $$(go list -f '{{if .GoFiles}}{{.ImportPath}}{{end}}' ./... | grep -v -e /examples/cards -e /examples/starters -e /examples/tutorial -e /persist/sqlite -e /nats/embed -e /embednats -e /cmd/server -e /scripts/fleet)
+PORTABLE = $$(go list -f '{{if .GoFiles}}{{.ImportPath}}{{end}}' ./... | grep -v -e /examples/cards -e /examples/starters -e /examples/tutorial -e /persist/sqlite -e /nats/embed -e /embednats -e /scripts/fleet)
 
 systems: # Windows and macOS compile, since waiting has other files there; encoding is the same with an int of 32 bits.
 	GOOS=windows go build $(PORTABLE)

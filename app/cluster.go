@@ -39,7 +39,7 @@ func (o *options) checkCluster(bad func(key string, value any, remedy string) er
 	case !embeds && !strings.Contains(o.Cluster, "://"):
 		return bad("cluster", o.Cluster, "use embed, or the URL of NATS such as nats://10.0.0.5:4222")
 	case embeds && embedded.Start == nil:
-		return bad("cluster", o.Cluster, "this program contains no NATS server: import app/embednats in its main function, or use the URL of one")
+		return bad("cluster", o.Cluster, "this program contains no NATS server: build it with -tags embednats, import app/embednats in its main function, or use the URL of one")
 	case !embeds && (o.ClusterListen != "" || o.ClusterRoutes != ""):
 		return bad("cluster-listen", o.ClusterListen+o.ClusterRoutes, "cluster-listen and cluster-routes are for --cluster embed")
 	case embeds && (o.ClusterCreds != "" || o.ClusterCA != ""):

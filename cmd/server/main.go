@@ -4,7 +4,6 @@ package main
 
 import (
 	"github.com/netloop/netloop/app"
-	_ "github.com/netloop/netloop/app/embednats" // For --cluster embed: 10 MB of the program.
 	"github.com/netloop/netloop/examples/arena"
 )
 
