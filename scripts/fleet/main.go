@@ -56,6 +56,9 @@ type options struct {
 
 const servers = 3
 
+// minStay is the least average time of a bot in a room, so that most bots are in rooms.
+const minStay = 2 * time.Second
+
 // fleet is a run.
 type fleet struct {
 	options
@@ -104,7 +107,7 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 	var group sync.WaitGroup
 	defer func() { end(); group.Wait() }()
 	var still atomic.Bool
-	b := &bots{door: f.door, ledger: f.ledger, dialer: dialer, stay: f.phase / 3, still: still.Load}
+	b := &bots{door: f.door, ledger: f.ledger, dialer: dialer, stay: max(f.phase/3, minStay), still: still.Load}
 	for n := range o.bots {
 		group.Go(func() { b.play(playing, n) })
 	}
@@ -190,7 +193,7 @@ func (f *fleet) events(ctx context.Context) error {
 	}
 	f.say("its rooms are in no list")
 	if err := f.until(ctx, "its players play elsewhere", func() bool { return f.ledger.players(killed) == 0 && f.ledger.players("") >= f.most() }); err != nil {
-		return err
+		return fmt.Errorf("%w: %d of %d bots are in rooms, %d of them in those of the killed server", err, f.ledger.players(""), f.bots, f.ledger.players(killed))
 	}
 	if took := time.Since(since); took > playsTime {
 		f.ledger.fault("players of a killed server were in no room for %v", took.Round(time.Millisecond))
