@@ -155,12 +155,12 @@ func (s *Server) reserveElsewhere(ctx context.Context, name string, res room.Res
 	}
 	server, err := s.member.Find(ctx, name)
 	if err != nil {
-		return nil, reserveError(name, err)
+		return nil, callError(name, err)
 	}
 	q := &clusterv1.Reserve{Room: []byte(name), Seats: uint32(res.Seats), Ttl: int64(res.TTL), Spectator: res.Spectator, Params: res.Params}
 	var reserved clusterv1.Reserved
 	if err := s.member.Call(ctx, server, "reserve", q, &reserved); err != nil {
-		return nil, reserveError(name, err)
+		return nil, callError(name, err)
 	}
 	texts := make([]string, len(reserved.GetTickets()))
 	for i, t := range reserved.GetTickets() {
@@ -172,8 +172,8 @@ func (s *Server) reserveElsewhere(ctx context.Context, name string, res room.Res
 	return texts, nil
 }
 
-// reserveError returns the refusal for an error of the cluster.
-func reserveError(name string, err error) error {
+// callError returns the refusal for the error of a call about a room of another server.
+func callError(name string, err error) error {
 	switch {
 	case errors.Is(err, cluster.ErrGone):
 		return errNoRoom(name)

@@ -80,7 +80,7 @@ func (s *Server) bindElsewhere(ctx context.Context, q *clusterv1.Bind, who *room
 	}
 	server, err := s.member.Find(ctx, name)
 	if err != nil {
-		return nil, travelError(name, err)
+		return nil, callError(name, err)
 	}
 	if who.Claims != nil {
 		if q.Claims, err = json.Marshal(who.Claims); err != nil {
@@ -90,31 +90,13 @@ func (s *Server) bindElsewhere(ctx context.Context, q *clusterv1.Bind, who *room
 	q.Subject, q.FromRoom, q.FromClient, q.FromNumber = []byte(who.Subject), []byte(from.Room), from.Client, from.Number
 	var bound clusterv1.Bound
 	if err := s.member.Call(ctx, server, "bind", q, &bound); err != nil {
-		return nil, travelError(name, err)
+		return nil, callError(name, err)
 	}
-	m := &transport.MovedTo{Ticket: string(bound.GetTicket())}
-	for _, other := range s.member.Servers() {
-		if other.ID == server {
-			for _, a := range other.Addresses {
-				m.To = append(m.To, transport.Address(a))
-			}
-		}
-	}
+	m := &transport.MovedTo{Ticket: string(bound.GetTicket()), To: s.destination(server)}
 	if err := m.To.Check(); err != nil {
 		return nil, fmt.Errorf("server %s cannot be reached by players: %w", server, err)
 	}
 	return m, nil
-}
-
-// travelError returns the refusal for an error of the cluster.
-func travelError(name string, err error) error {
-	switch {
-	case errors.Is(err, cluster.ErrGone):
-		return errNoRoom(name)
-	case errors.Is(err, cluster.ErrBusy):
-		return &transport.Refusal{Code: CodeBusy, Text: cluster.ErrBusy.Error()}
-	}
-	return err
 }
 
 // bindCalled binds a ticket of a room of this server for another server.

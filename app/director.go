@@ -17,7 +17,6 @@ import (
 	"github.com/netloop/netloop/internal/admin"
 	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/clock"
-	"github.com/netloop/netloop/internal/logging"
 	"github.com/netloop/netloop/internal/membership"
 )
 
@@ -61,15 +60,11 @@ func (p *program) directorCommand(c *configuration) *cobra.Command {
 // direct runs a director until ctx ends.
 func (p *program) direct(ctx context.Context, c *configuration) error {
 	o := c.options
-	log, err := logging.New(logging.Config{Level: o.LogLevel, Format: o.LogFormat, Out: p.stderr})
+	log, closeLog, err := p.openLog(o)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.Background(), logGrace)
-		defer cancel()
-		_ = log.Close(ctx)
-	}()
+	defer closeLog()
 	out := log.Slog()
 	joined, err := c.openCluster(p.env, out)
 	if err != nil {

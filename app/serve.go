@@ -25,15 +25,11 @@ const logGrace = 2 * time.Second
 // serve runs a server until ctx ends or its --for is over.
 func (p *program) serve(ctx context.Context, c *configuration) error {
 	o := c.options
-	log, err := logging.New(logging.Config{Level: o.LogLevel, Format: o.LogFormat, Out: p.stderr})
+	log, closeLog, err := p.openLog(o)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.Background(), logGrace)
-		defer cancel()
-		_ = log.Close(ctx) // If the log fails, this error cannot be logged.
-	}()
+	defer closeLog()
 	defer c.reloadOnHangup(log)()
 	defer takeStandardLog(log.Slog())()
 	for _, w := range c.warnings {
@@ -89,6 +85,16 @@ func (p *program) serve(ctx context.Context, c *configuration) error {
 	}
 	out.Info("closed")
 	return nil
+}
+
+// openLog opens the log. The returned function writes it out.
+func (p *program) openLog(o *options) (log *logging.Logger, closeLog func(), err error) {
+	log, err = logging.New(logging.Config{Level: o.LogLevel, Format: o.LogFormat, Out: p.stderr})
+	return log, func() {
+		ctx, cancel := context.WithTimeout(context.Background(), logGrace)
+		defer cancel()
+		_ = log.Close(ctx) // If the log fails, this error cannot be logged.
+	}, err
 }
 
 // takeStandardLog redirects Go's standard log into the server's, above all quic-go's warning about

@@ -228,6 +228,9 @@ func TestPlaces(t *testing.T) {
 	}
 	place("", "x")
 	place("eu", "y", "x")
+	if got, ok := y.Place("", nil); got != "y" || !ok {
+		t.Errorf("of equal servers y prefers %q, %v", got, ok)
+	}
 	place("us", "z")
 	place("asia", "")
 	place("", "", "x", "y")

@@ -66,15 +66,14 @@ const refusing = 3
 // if no server qualifies other than those of except. Of equal servers this one comes first.
 func (m *Member) Place(region string, except []string) (server string, ok bool) {
 	type candidate struct {
-		id    string
-		load  cluster.Load
-		other bool
+		id   string
+		load cluster.Load
 	}
 	now := m.cfg.Now()
 	var all []candidate
 	for _, s := range m.Servers() {
-		other := s.ID != m.self.ID
-		if !other {
+		own := s.ID == m.self.ID
+		if own {
 			s.Load = m.cfg.Load()
 		}
 		s.Load.Rooms += m.asked.missing(s.ID, s.Load.Rooms, now)
@@ -83,7 +82,10 @@ func (m *Member) Place(region string, except []string) (server string, ok bool) 
 			slices.Contains(except, s.ID) || s.Region != cmp.Or(region, m.self.Region) || s.Schema != m.self.Schema {
 			continue
 		}
-		all = append(all, candidate{s.ID, l, other})
+		all = append(all, candidate{s.ID, l})
+		if own { // MinFunc returns the first of equal ones.
+			all[0], all[len(all)-1] = all[len(all)-1], all[0]
+		}
 	}
 	if len(all) == 0 {
 		return "", false
@@ -94,7 +96,6 @@ func (m *Member) Place(region string, except []string) (server string, ok bool) 
 			cmp.Compare(percent(a.load.Clients, a.load.MaxClients)/clientStep, percent(b.load.Clients, b.load.MaxClients)/clientStep),
 			cmp.Compare(a.load.Rooms*b.load.MaxRooms, b.load.Rooms*a.load.MaxRooms),
 			cmp.Compare(a.load.Clients, b.load.Clients),
-			compareBool(a.other, b.other),
 		)
 	})
 	return best.id, true
@@ -105,16 +106,6 @@ func (m *Member) Place(region string, except []string) (server string, ok bool) 
 const clientStep = 5
 
 func percent(part, whole int) int { return part * 100 / max(whole, 1) }
-
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
-}
 
 // Asked records that a server was asked to open a room.
 func (m *Member) Asked(server string) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/clock"
 )
 
 // door is a director, as a login service uses it.
@@ -72,13 +73,13 @@ const (
 func (b *bots) play(ctx context.Context, n int) {
 	name := fmt.Sprint("bot ", n)
 	random := rand.New(rand.NewPCG(uint64(n), 1))
-	for pause(ctx, time.Duration(random.Int64N(int64(retryTime)))) {
+	for clock.Sleep(ctx, time.Duration(random.Int64N(int64(retryTime)))) {
 		c, err := b.join(ctx, name)
 		if err != nil {
 			if ctx.Err() == nil {
 				b.ledger.refusal()
 			}
-			if !pause(ctx, retryTime) {
+			if !clock.Sleep(ctx, retryTime) {
 				return
 			}
 			continue
@@ -87,18 +88,6 @@ func (b *bots) play(ctx context.Context, n int) {
 		_ = c.Close() // It may have lost its server.
 		why := c.Closed()
 		b.ledger.left(name, ctx.Err() == nil && why != nil && why.Code != netloop.CodeLeft)
-	}
-}
-
-// pause waits, and reports whether ctx continues.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 
@@ -161,7 +150,7 @@ func (b *bots) wander(ctx context.Context, c *client.Client, name string, random
 	})
 	for c.Closed() == nil && ctx.Err() == nil && !leaves {
 		c.Step(frameTime)
-		pause(ctx, frameTime)
+		clock.Sleep(ctx, frameTime)
 	}
 }
 

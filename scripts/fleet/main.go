@@ -30,6 +30,7 @@ import (
 	"github.com/netloop/netloop/app"
 	_ "github.com/netloop/netloop/app/embednats"
 	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/clock"
 )
 
 func main() {
@@ -179,7 +180,7 @@ func (f *fleet) events(ctx context.Context) error {
 		return err
 	}
 	f.say("%d bots play, at the servers %d, %d and %d", f.ledger.players(""), f.at(0), f.at(1), f.at(2))
-	pause(ctx, f.phase)
+	clock.Sleep(ctx, f.phase)
 
 	killed := f.processes[1].at.Server
 	f.processes[1].kill()
@@ -204,7 +205,7 @@ func (f *fleet) events(ctx context.Context) error {
 		return err
 	}
 	f.say("server b is back")
-	pause(ctx, f.phase)
+	clock.Sleep(ctx, f.phase)
 
 	f.say("server c is drained")
 	if err := f.processes[2].stop(); err != nil {
@@ -214,7 +215,7 @@ func (f *fleet) events(ctx context.Context) error {
 		return err
 	}
 	f.say("server c is updated, and back")
-	pause(ctx, f.phase)
+	clock.Sleep(ctx, f.phase)
 	return ctx.Err()
 }
 
@@ -247,7 +248,7 @@ func (f *fleet) until(ctx context.Context, what string, done func() bool) error 
 	ctx, cancel := context.WithTimeout(ctx, waitTime)
 	defer cancel()
 	for !done() {
-		if !pause(ctx, 4*lookEvery) {
+		if !clock.Sleep(ctx, 4*lookEvery) {
 			return fmt.Errorf("not within %v: %s", waitTime, what)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/netloop/netloop/internal/clock"
 )
 
 // process is a server, or the director: this program again, with other arguments.
@@ -60,7 +62,7 @@ func launch(ctx context.Context, dir, name string, args ...string) (*process, er
 	}()
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
-	for pause(ctx, lookEvery) {
+	for clock.Sleep(ctx, lookEvery) {
 		select {
 		case <-p.done:
 			return nil, fmt.Errorf("%s has ended: %w: see %s", name, p.err, log.Name())
