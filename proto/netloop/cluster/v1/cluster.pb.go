@@ -1487,8 +1487,10 @@ type Bind struct {
 	// The other claims of the player's token, as JSON; empty are none.
 	Claims []byte `protobuf:"bytes,5,opt,name=claims,proto3" json:"claims,omitempty"`
 	// The client's room on the calling server, its id there, and a random number; zero if it has none.
-	FromRoom      []byte `protobuf:"bytes,6,opt,name=from_room,json=fromRoom,proto3" json:"from_room,omitempty"`
-	FromClient    uint64 `protobuf:"varint,7,opt,name=from_client,json=fromClient,proto3" json:"from_client,omitempty"`
+	FromRoom []byte `protobuf:"bytes,6,opt,name=from_room,json=fromRoom,proto3" json:"from_room,omitempty"`
+	// See from_room.
+	FromClient uint64 `protobuf:"varint,7,opt,name=from_client,json=fromClient,proto3" json:"from_client,omitempty"`
+	// See from_room.
 	FromNumber    uint64 `protobuf:"varint,8,opt,name=from_number,json=fromNumber,proto3" json:"from_number,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1629,9 +1631,11 @@ func (x *Bound) GetTicket() []byte {
 // Arrived is the body of a call that reports the arrival of a client to its old server.
 type Arrived struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// See Bind.from_room, from_client and from_number.
-	Room          []byte `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
-	Client        uint64 `protobuf:"varint,2,opt,name=client,proto3" json:"client,omitempty"`
+	// Bind.from_room.
+	Room []byte `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
+	// Bind.from_client.
+	Client uint64 `protobuf:"varint,2,opt,name=client,proto3" json:"client,omitempty"`
+	// Bind.from_number.
 	Number        uint64 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
