@@ -43,7 +43,7 @@ func presence(s *scene) {
 	changes.Store(0)
 	early := s.within(cluster.SuspectBeats - 1.5)
 	s.eventually(cluster.SuspectBeats+2, "suspect", func() bool { got, _ := server(b, idA); return got.Suspect })
-	if early.Err() == nil {
+	if s.Beat() == cluster.Beat && early.Err() == nil { // A busy machine delays shorter beats.
 		s.Error("suspect too early")
 	}
 	s.eventually(1, "the change was reported", func() bool { return changes.Load() > 0 })

@@ -93,6 +93,10 @@ func TestAFrozenProcessReturns(t *testing.T) {
 		t.Fatalf("create: %q, %v", got, err)
 	}
 	p.signal(syscall.SIGSTOP)
+	eventually(t, 3*time.Second, "stopped", func() bool { // Its threads run on for a moment.
+		_, err := c.Call(within(t, 5*time.Second), cluster.Call{To: "process", Method: "count", Timeout: beat})
+		return errors.Is(err, cluster.ErrBusy)
+	})
 	var stalled sync.WaitGroup
 	for range 1000 {
 		stalled.Go(func() {
