@@ -271,7 +271,10 @@ func (n *connection) finishDial(r *rejoin, now time.Duration) {
 		n.start(next)
 		return
 	}
-	if why, final := a.failure(err); final || n.endsMove(err) {
+	switch why, final := a.failure(err); {
+	case why.Code == netloop.CodeTicket && n.moving() && r.tries > 0 && n.ticket != "":
+		n.ticket = "" // After a crash of the server the client joins its last room again.
+	case final || n.endsMove(err):
 		n.end(why)
 		return
 	}

@@ -18,8 +18,9 @@ var (
 // the same connection: watchers and systems are kept; all objects despawn, then the visible objects
 // of the other room spawn; calls and messages in flight are lost; [Client.ID] and [Client.Room]
 // change. [State] is [Moving], and then [Loading]. If the client loses the connection during the
-// move, it reconnects with the same ticket. If the other room refuses it, the client is closed with
-// the reason, because its seat in the old room is gone.
+// move, it reconnects with the same ticket or, if that is no longer known, joins its old room
+// again. If the other room refuses it, the client is closed with the reason, because its seat in
+// the old room is gone.
 //
 // If the room of the ticket is on another server of the cluster, the client first connects to that
 // server while it plays on, and then moves. If that server does not answer within 5 s, the client

@@ -70,6 +70,7 @@ func calls(s *scene) {
 	s.want("Call of a handler that hangs", err, cluster.ErrBusy)
 	_, err = a.Call(s.within(1), cluster.Call{To: "unknown"})
 	s.want("Call of an unknown server", err, cluster.ErrGone)
+	s.listed(b, idA)
 	_, err = b.Call(s.within(25), cluster.Call{To: idA, Timeout: s.beats(20)})
 	s.want("Call of a server without a handler", err, cluster.ErrBusy)
 	for _, bad := range []cluster.Call{

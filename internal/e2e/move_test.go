@@ -190,6 +190,36 @@ func TestAMoveSurvivesABreak(t *testing.T) {
 	}
 }
 
+// A crash of the server during a move does not end the client: its ticket is unknown to the next
+// server, so the client joins the room again from which it came.
+func TestAMovingClientOutlivesACrash(t *testing.T) {
+	moving := 0
+	for after := range 12 {
+		w := netlooptest.New(t, lobbyGame(nil))
+		openRoom(t, w, table("a"))
+		c := w.JoinAs(client.Config{}, netlooptest.Link{Delay: 20 * time.Millisecond})
+		w.Step(30)
+		if err := c.Move(seats(t, w, "a", netloop.Reservation{})[0]); err != nil {
+			t.Fatal(err)
+		}
+		w.Step(after)
+		if c.Room() == "a" {
+			break // It has arrived: this room is gone too.
+		}
+		if c.State().Phase == client.Moving {
+			moving++
+		}
+		w.Restart(lobbyGame(nil))
+		w.Step(300)
+		if c.State().Phase != client.Playing || c.Room() != "" {
+			t.Errorf("crash after %d ticks: %v in room %q: %v", after, c.State().Phase, c.Room(), c.Closed())
+		}
+	}
+	if moving < 2 {
+		t.Errorf("%d clients were moving", moving)
+	}
+}
+
 // A client without a connection moves once it has reconnected. A room that ends right after it
 // has moved its clients does not close them.
 func TestAMovedClientOutlivesTheRoom(t *testing.T) {

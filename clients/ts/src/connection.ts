@@ -289,7 +289,13 @@ export abstract class Connection {
       now,
       giveUp,
       (limit, signal) => (to ? this.arrive(a, signal) : this.open(limit, signal)),
-      (error) => this.finish(error.code, error.message),
+      (error) => {
+        // The ticket of a move is unknown after a crash of the server: the client joins its last room again.
+        const unknown = error.code === Code.Ticket && !a.moves && this.ticket.includes("@");
+        if (!unknown) return this.finish(error.code, error.message);
+        this.ticket = "";
+        a.failed(this.platform.now(), { code: error.code, text: error.message });
+      },
     );
     if (a.moves) this.setStatus({ ...CONNECTING, phase: "moving" });
     else this.setStatus({ ...CONNECTING, phase: "reconnecting", attempt: a.tries, leftMs: this.leftMs, ...a.why });

@@ -3,6 +3,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Code } from "../src/api.js";
+import { Kind } from "../src/wire/frames.js";
 import { Walker, Writer } from "../src/wire/protobuf.js";
 import { emptyPacket, fields, NS, Rig, say, settle } from "./rig.js";
 import { tables } from "./tables.js";
@@ -101,6 +103,33 @@ test("in an older room time and inputs are those of the room, at once", async ()
   frames(rig, 1);
   assert.ok(inputsLeft(rig, since) && newest > 70_000 && newest < 70_006, `input of step ${newest}`);
   assert.equal(client.stats.jumped, 0, "no step is left out");
+});
+
+test("a moving client whose server has crashed joins its last room again", async () => {
+  const rig = new Rig();
+  const client = await rig.play({}, SECRET, tables);
+  rig.peer.send(say.moved("a@box"));
+  rig.step(1);
+  await settle();
+  rig.peer.client.cut();
+  const text = (b: unknown) => new TextDecoder().decode(b as Uint8Array | undefined);
+  const hellos: string[][] = [];
+  while (hellos.length < 2) {
+    for (let i = 0; i < 300 && rig.peers.length < hellos.length + 2; i++) {
+      rig.step();
+      await settle();
+    }
+    const hello = rig.peer.hear().last(Kind.Hello)!;
+    hellos.push([text(hello[7]), text(hello[13])]);
+    if (hellos.length < 2) rig.peer.send(say.refused(Code.Ticket, "unknown"));
+    await settle();
+  }
+  assert.deepEqual(hellos, [["lobby", "a@box"], ["lobby", ""]]);
+  const now = rig.clock.at + OFFSET;
+  await rig.greet({ id: 9, instance: "two", server: now, epoch: { tick: 5, at: now } }, tables);
+  rig.peer.send(say.accepted());
+  frames(rig, 1);
+  assert.deepEqual([client.id, client.room, client.status.phase], [9, "lobby", "loading"]);
 });
 
 test("a newcomer to a room that another has replaced takes the time of the new one", async () => {

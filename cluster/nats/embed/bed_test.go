@@ -14,9 +14,8 @@ import (
 	"github.com/netloop/netloop/cluster/nats/embed"
 )
 
-// beat is the interval of heartbeats in tests: a tenth of an hour's tests, and long enough for a
-// busy machine.
-const beat = 200 * time.Millisecond
+// beat is the interval of heartbeats in tests: short, but long enough for a busy machine.
+const beat = 300 * time.Millisecond
 
 // bed is a cluster on NATS: the faults of a member are those of its own proxy.
 type bed struct {
