@@ -77,7 +77,7 @@ func (b *bots) play(ctx context.Context, n int) {
 		c, err := b.join(ctx, name)
 		if err != nil {
 			if ctx.Err() == nil {
-				b.ledger.refusal()
+				b.ledger.refusal(err)
 			}
 			if !clock.Sleep(ctx, retryTime) {
 				return

@@ -15,6 +15,7 @@ type ledger struct {
 	at     map[string]place        // present place of each player
 	faults []string
 	counts counts
+	no     error // why the last player without a seat found none
 }
 
 // incarnation is the newest room of a name.
@@ -81,10 +82,18 @@ func (l *ledger) gap(d time.Duration) {
 }
 
 // refusal records that a player found no seat, and tries again.
-func (l *ledger) refusal() {
+func (l *ledger) refusal(why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.counts.refused++
+	l.no = why
+}
+
+// refused returns the error of the last refusal.
+func (l *ledger) refused() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.no
 }
 
 // fault records a broken promise.

@@ -194,7 +194,8 @@ func (f *fleet) events(ctx context.Context) error {
 	}
 	f.say("its rooms are in no list")
 	if err := f.until(ctx, "its players play elsewhere", func() bool { return f.ledger.players(killed) == 0 && f.ledger.players("") >= f.most() }); err != nil {
-		return fmt.Errorf("%w: %d of %d bots are in rooms, %d of them in those of the killed server", err, f.ledger.players(""), f.bots, f.ledger.players(killed))
+		return fmt.Errorf("%w: %d of %d bots are in rooms, %d of them in those of the killed server; the last refusal: %w",
+			err, f.ledger.players(""), f.bots, f.ledger.players(killed), f.ledger.refused())
 	}
 	if took := time.Since(since); took > playsTime {
 		f.ledger.fault("players of a killed server were in no room for %v", took.Round(time.Millisecond))

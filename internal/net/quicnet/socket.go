@@ -35,7 +35,7 @@ func newSocket(udp *net.UDPConn, take taker, refused func(netip.AddrPort)) *sock
 func (s *socket) ReadBatch(ms []ipv4.Message, flags int) (int, error) {
 	for {
 		n, err := s.batch.ReadBatch(ms, flags)
-		if err != nil && s.takeRefusals() {
+		if s.earlier(err) {
 			continue
 		}
 		s.arrived.Add(1)
@@ -80,12 +80,12 @@ func (s *socket) ReadMsgUDP(b, oob []byte) (n, oobn, flags int, addr *net.UDPAdd
 }
 
 // writeAttempts bounds the attempts of a write that fails because of errors of earlier packets.
-const writeAttempts = 4
+const writeAttempts = 16
 
 // WriteMsgUDP is called to write a packet of QUIC or a record.
 func (s *socket) WriteMsgUDP(b, oob []byte, addr *net.UDPAddr) (n, oobn int, err error) {
 	for range writeAttempts {
-		if n, oobn, err = s.UDPConn.WriteMsgUDP(b, oob, addr); err == nil || !s.takeRefusals() {
+		if n, oobn, err = s.UDPConn.WriteMsgUDP(b, oob, addr); !s.earlier(err) {
 			break
 		}
 	}

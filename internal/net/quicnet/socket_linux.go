@@ -2,7 +2,9 @@ package quicnet
 
 import (
 	"encoding/binary"
+	"errors"
 	"net/netip"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,12 +22,26 @@ func (s *socket) hearRefusals() {
 	})
 }
 
-// takeRefusals reads the errors that the kernel holds, and calls refused for each refusal. It
-// reports whether there was an error: then the failed call is repeated.
-func (s *socket) takeRefusals() (some bool) {
-	if s.refused == nil {
+// icmpErrors are the errors of a call that report the loss of an earlier packet: those of ICMP
+// messages.
+var icmpErrors = []error{
+	unix.ECONNREFUSED, unix.EHOSTUNREACH, unix.ENETUNREACH, unix.EHOSTDOWN, unix.ENONET, unix.ENOPROTOOPT, unix.EOPNOTSUPP,
+	unix.EPROTO, unix.EACCES, unix.EMSGSIZE,
+}
+
+// earlier reports whether a call has failed because of an earlier packet: then the call is
+// repeated. It reads the errors that the kernel holds. Another goroutine may have read that of this
+// call.
+func (s *socket) earlier(err error) bool {
+	if err == nil || s.refused == nil {
 		return false
 	}
+	return s.takeRefusals() || slices.ContainsFunc(icmpErrors, func(e error) bool { return errors.Is(err, e) })
+}
+
+// takeRefusals reads the errors that the kernel holds, and calls refused for each refusal. It
+// reports whether there was an error.
+func (s *socket) takeRefusals() (some bool) {
 	raw, err := s.SyscallConn()
 	if err != nil {
 		return false

@@ -2,11 +2,17 @@ package quicnet
 
 import (
 	"encoding/binary"
+	"errors"
 	"net"
 	"net/netip"
+	"os"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 	"unsafe"
 
+	"golang.org/x/net/ipv4"
 	"golang.org/x/sys/unix"
 
 	"github.com/netloop/netloop/internal/testing/nettest"
@@ -89,4 +95,43 @@ func listenUDP(t *testing.T, addr string) *net.UDPConn {
 	}
 	t.Cleanup(func() { _ = c.Close() })
 	return c.(*net.UDPConn)
+}
+
+// Refusals end neither reads nor writes, although each goroutine reads the errors of all.
+func TestRefusalsEndNoCall(t *testing.T) {
+	gone := listenUDP(t, "127.0.0.1:0")
+	to := gone.LocalAddr().(*net.UDPAddr)
+	if err := gone.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var refused atomic.Int64
+	s := newSocket(listenUDP(t, "127.0.0.1:0"), nil, func(netip.AddrPort) { refused.Add(1) })
+	var writing, reading sync.WaitGroup
+	reading.Go(func() {
+		ms := []ipv4.Message{{Buffers: [][]byte{make([]byte, 1500)}, OOB: make([]byte, 128)}}
+		if _, err := s.ReadBatch(ms, 0); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("ReadBatch: %v", err)
+		}
+	})
+	for range 4 {
+		writing.Go(func() {
+			for range 2000 {
+				if _, _, err := s.WriteMsgUDP([]byte{1}, nil, to); err != nil {
+					t.Errorf("WriteMsgUDP: %v", err)
+					return
+				}
+			}
+		})
+	}
+	writing.Wait()
+	if err := s.SetReadDeadline(time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	reading.Wait()
+	if refused.Load() == 0 {
+		t.Error("no refusal")
+	}
+	if s.earlier(net.ErrClosed) || !s.earlier(os.NewSyscallError("recvmmsg", unix.ECONNREFUSED)) {
+		t.Error("the end of a socket is an error, and that of an earlier packet is none")
+	}
 }
