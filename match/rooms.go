@@ -18,7 +18,8 @@ import (
 type Config[I any] struct {
 	// Spec describes a new room. Its Name is the prefix of the names of new rooms, to which a
 	// number and a random part are added, and its Kind selects the rooms that players may join. It
-	// must have a Kind, and not be Private. [Rooms] without a Name opens no room.
+	// must have a Kind, and not be Private. [Rooms] without a Name opens no room. In a cluster
+	// rooms of all servers are found, and a new one opens on the server that its Place selects.
 	Spec netloop.RoomSpec
 	// Where reports whether players may be sent to a listed room. It may run on any goroutine. Nil
 	// means all rooms of the kind that publish an I ([netloop.Room.Publish]). A room that has
@@ -127,8 +128,12 @@ func (m *Rooms[I]) serve(ctx context.Context, s *netloop.Server, v netloop.Reser
 		if err == nil {
 			return Place{Room: name, Tickets: tickets}, nil
 		}
-		if !passes(err) {
+		code, passes := passing(err)
+		if !passes {
 			return Place{}, err
+		}
+		if code == netloop.CodeRoomUnknown {
+			m.fresh = slices.DeleteFunc(m.fresh, func(fresh string) bool { return fresh == name })
 		}
 	}
 	if m.cfg.Spec.Name == "" {
@@ -137,10 +142,13 @@ func (m *Rooms[I]) serve(ctx context.Context, s *netloop.Server, v netloop.Reser
 	return m.open(ctx, s, v, random)
 }
 
-// passes reports whether another room may still admit a player whom one refused.
-func passes(err error) bool {
+// passing reports whether another room may still admit a player whom one refused, and the code.
+func passing(err error) (code netloop.Code, passes bool) {
 	var refused *netloop.Refusal
-	return errors.As(err, &refused) && slices.Contains([]netloop.Code{netloop.CodeFull, netloop.CodeRoomUnknown, netloop.CodeClosing, netloop.CodeRefused}, refused.Code)
+	if !errors.As(err, &refused) {
+		return 0, false
+	}
+	return refused.Code, slices.Contains([]netloop.Code{netloop.CodeFull, netloop.CodeRoomUnknown, netloop.CodeClosing, netloop.CodeRefused}, refused.Code)
 }
 
 // candidates returns the rooms with that many free seats, the fullest first.
@@ -158,13 +166,13 @@ func (m *Rooms[I]) candidates(s *netloop.Server, seats int) []string {
 		}
 		return false // The list itself is not needed.
 	}})
-	open := map[string]bool{}
+	locked := map[string]bool{}
 	if len(m.fresh) > 0 {
 		for info := range s.Rooms() {
-			open[info.Spec.Name] = !info.Locked
+			locked[info.Spec.Name] = info.Locked
 		}
 	}
-	m.fresh = slices.DeleteFunc(m.fresh, func(name string) bool { return listed[name] || !open[name] })
+	m.fresh = slices.DeleteFunc(m.fresh, func(name string) bool { return listed[name] || locked[name] })
 	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(a.free, b.free) })
 	names := slices.Clone(m.fresh)
 	for _, c := range all[:min(len(all), maxTries)] {
@@ -186,29 +194,16 @@ func (m *Rooms[I]) open(ctx context.Context, s *netloop.Server, v netloop.Reserv
 	return Place{Room: spec.Name, Tickets: tickets, Opened: true}, err
 }
 
-// openRoom opens a room until ctx ends. The game's Open may ignore the context; at most as many of
-// its calls can hang as the server may have rooms.
+// openRoom opens a room on the server that the spec selects, until ctx ends.
 func openRoom(ctx context.Context, s *netloop.Server, spec netloop.RoomSpec) error {
-	opened := make(chan error, 1) // One sender, one value.
-	go func() {
-		err := errGoexit
-		defer func() { opened <- err }()
-		_, err = s.OpenRoom(ctx, spec)
-	}()
-	select {
-	case err := <-opened:
-		if err != nil && ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return err
-	case <-ctx.Done():
+	_, err := s.PlaceRoom(ctx, spec)
+	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	return err
 }
 
-var errGoexit = errors.New("match: the game's Open has ended its goroutine")
-
-// Open opens a room from a tick, unless the server has one of the name, and reserves seats there.
+// Open opens a room from a tick, unless there is one of the name, and reserves seats there.
 // then is called within 10 s, with the same arguments as in [Rooms.Join].
 func Open(t *netloop.Tick, spec netloop.RoomSpec, v netloop.Reservation, then func(*netloop.Tick, Place, error)) {
 	s := t.Room().Server()
