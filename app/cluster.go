@@ -35,6 +35,9 @@ func (o *options) checkCluster(bad func(key string, value any, remedy string) er
 				return bad(s.key, s.value, "set cluster too: embed, or the URL of NATS such as nats://10.0.0.5:4222")
 			}
 		}
+		if o.HandOver {
+			return bad("hand-over", o.HandOver, "set cluster too: rooms move to its other servers")
+		}
 		return nil
 	case !embeds && !strings.Contains(o.Cluster, "://"):
 		return bad("cluster", o.Cluster, "use embed, or the URL of NATS such as nats://10.0.0.5:4222")
@@ -102,7 +105,7 @@ func (c *configuration) openCluster(environ []string, log *slog.Logger) (_ *clus
 		u.stop()
 		return nil, c.bad("cluster", o.Cluster, err.Error())
 	}
-	u.via = netloop.Cluster{Via: via, Region: o.Region, Zone: o.Zone, Addr: o.PublicAddr}
+	u.via = netloop.Cluster{Via: via, Region: o.Region, Zone: o.Zone, Addr: o.PublicAddr, HandOver: o.HandOver}
 	return u, nil
 }
 
