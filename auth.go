@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
+	"github.com/netloop/netloop/cluster"
 	"github.com/netloop/netloop/internal/metrics"
 	"github.com/netloop/netloop/internal/net/quicnet"
 	"github.com/netloop/netloop/internal/room"
@@ -73,6 +75,29 @@ func (s *Server) openTokens() (err error) {
 	if s.tokens, err = token.NewVerifier(s.cfg.Auth.Keys, s.cfg.Auth.Audience); err != nil {
 		return fmt.Errorf("netloop: Auth.Keys: %w", err)
 	}
+	if s.cfg.Cluster.Via != nil {
+		s.tokens.Share = s.shareToken
+	}
+	return nil
+}
+
+// shareTime limits the time in which the cluster marks a token as used. A client waits for it.
+const shareTime = 3 * time.Second
+
+// shareToken marks a token as used at all servers of the cluster.
+func (s *Server) shareToken(ctx context.Context, id string, keep time.Duration) error {
+	err := error(cluster.ErrBusy)
+	if s.member.Health().OK {
+		ctx, cancel := context.WithTimeout(ctx, shareTime)
+		defer cancel()
+		err = s.member.Use(ctx, id, keep)
+	}
+	switch {
+	case errors.Is(err, cluster.ErrTaken):
+		return token.ErrUsed
+	case err != nil && !s.cfg.Cluster.LocalTokens:
+		return ErrClusterBusy
+	}
 	return nil
 }
 
@@ -116,7 +141,7 @@ func (s *Server) identify(ctx context.Context, j *room.Join, name string) error 
 	if s.tokens == nil {
 		return nil
 	}
-	identity, err := s.tokens.Verify(j.Token, name, s.clock.Wall())
+	identity, err := s.tokens.Verify(ctx, j.Token, name, s.clock.Wall())
 	if err != nil {
 		return tokenRefusal(err)
 	}

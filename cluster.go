@@ -44,6 +44,10 @@ type Cluster struct {
 	// functions of [Room.OnHandOver] first moves to another server, as by [Room.HandOver], within
 	// 20 s or DrainTimeout, if that is longer. All other rooms drain afterwards.
 	HandOver bool
+	// LocalTokens decides about players with a token ([Auth]) while the cluster does not answer. A
+	// token is accepted by one server of the cluster, once. With LocalTokens each server then
+	// accepts it once by itself; without, it refuses the player with [CodeBusy].
+	LocalTokens bool
 	// Addr is the address at which players reach Listen, host:port. Empty is the address of
 	// Listen, which must name one of the machine then. Players in browsers reach the same host, or
 	// WebURL.

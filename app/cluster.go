@@ -35,8 +35,11 @@ func (o *options) checkCluster(bad func(key string, value any, remedy string) er
 				return bad(s.key, s.value, "set cluster too: embed, or the URL of NATS such as nats://10.0.0.5:4222")
 			}
 		}
-		if o.HandOver {
+		switch {
+		case o.HandOver:
 			return bad("hand-over", o.HandOver, "set cluster too: rooms move to its other servers")
+		case o.LocalTokens:
+			return bad("cluster-local-tokens", o.LocalTokens, "set cluster too")
 		}
 		return nil
 	case !embeds && !strings.Contains(o.Cluster, "://"):
@@ -105,7 +108,7 @@ func (c *configuration) openCluster(environ []string, log *slog.Logger) (_ *clus
 		u.stop()
 		return nil, c.bad("cluster", o.Cluster, err.Error())
 	}
-	u.via = netloop.Cluster{Via: via, Region: o.Region, Zone: o.Zone, Addr: o.PublicAddr, HandOver: o.HandOver}
+	u.via = netloop.Cluster{Via: via, Region: o.Region, Zone: o.Zone, Addr: o.PublicAddr, HandOver: o.HandOver, LocalTokens: o.LocalTokens}
 	return u, nil
 }
 

@@ -32,6 +32,7 @@ func TestOptionsOfAClusterFitTogether(t *testing.T) {
 		{"--cluster embed --cluster-routes here", []string{"cluster-routes", "use host:port,host:port"}},
 		{"--cluster embed --cluster-listen 0.0.0.0:0", []string{"cluster-listen", "NETLOOP_CLUSTER_PASSWORD"}},
 		{"--hand-over", []string{"hand-over", "set cluster too"}},
+		{"--cluster-local-tokens", []string{"cluster-local-tokens", "set cluster too"}},
 		{"--cluster embed --public-addr here", []string{"public-addr", "use host:port"}},
 		{"--cluster nats://127.0.0.1:1 --cluster-name a.b", []string{"cluster", "letters, digits"}},
 		{"--cluster nats://127.0.0.1:1 --cluster-ca " + empty, []string{"cluster-ca", "PEM"}},

@@ -198,7 +198,7 @@ func TestTokensAreExplained(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if who, err := v.Verify(good, "lobby", time.Now()); err != nil || who.Claims["clan"] != "red=blue" {
+	if who, err := v.Verify(t.Context(), good, "lobby", time.Now()); err != nil || who.Claims["clan"] != "red=blue" {
 		t.Errorf("%+v, %v", who, err)
 	}
 }

@@ -69,7 +69,7 @@ func (b *clusterBed) serverOf(id string, of *netloop.Schema, fill func(*netloop.
 	joined := netlooptest.Configure(func(c *netloop.Config) {
 		c.Cluster = netloop.Cluster{Via: b.hub.Member(), ID: id, Region: "eu"}
 	})
-	c.World = netlooptest.New(b.T, game{of, func(r *netloop.Room) { c.Server = r.Server(); fill(r) }}, append(o, joined)...)
+	c.World = netlooptest.New(b.T, game{of, func(r *netloop.Room) { c.Server = r.Server(); fill(r) }}, append([]netlooptest.Option{joined}, o...)...)
 	b.worlds[id], b.order = c, append(b.order, id)
 	return c
 }

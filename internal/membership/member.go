@@ -45,8 +45,11 @@ func New(cfg Config) *Member {
 	return m
 }
 
-// roomPrefix begins the names of rooms in the cluster.
-const roomPrefix = "room/"
+// The beginnings of the names of rooms and of used tokens in the cluster.
+const (
+	roomPrefix  = "room/"
+	tokenPrefix = "token/"
+)
 
 // Join makes the server a member, once. If the cluster does not answer before the end of ctx, the
 // server continues to join, and the error is nil.
@@ -96,6 +99,16 @@ func (m *Member) Claim(ctx context.Context, room string) (cluster.Epoch, error) 
 		return 0, cluster.ErrBusy
 	}
 	return m.cfg.Via.Claim(ctx, roomPrefix+room, 0)
+}
+
+// Use marks a token as used, by its id, for a time. The error is [cluster.ErrTaken] if a server has
+// done so before, or [cluster.ErrBusy].
+func (m *Member) Use(ctx context.Context, token string, keep time.Duration) error {
+	if !m.joined.Load() {
+		return cluster.ErrBusy
+	}
+	_, err := m.cfg.Via.Claim(ctx, tokenPrefix+token, max(keep, time.Second))
+	return err
 }
 
 // GiveUp gives the name of a room back, for another server that is about to claim it. The room's

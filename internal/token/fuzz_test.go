@@ -28,7 +28,7 @@ func FuzzVerify(f *testing.F) {
 		}
 		v := &Verifier{audience: "arena-1"}
 		v.keys.Store(keys)
-		who, err := v.Verify(text, "lobby", noon)
+		who, err := v.Verify(t.Context(), text, "lobby", noon)
 		if err != nil {
 			if reasonOf(t, err) == Fine || len(err.Error()) > 512 || who != nil {
 				t.Fatalf("%q", err)
@@ -64,7 +64,7 @@ func FuzzVerify(f *testing.F) {
 		if c["aud"] != "arena-1" && !slices.Contains(audiences, any("arena-1")) {
 			t.Fatalf("accepted for another server: %s", raw)
 		}
-		if _, err := v.Verify(text, "lobby", noon); reasonOf(t, err) != Spent {
+		if _, err := v.Verify(t.Context(), text, "lobby", noon); reasonOf(t, err) != Spent {
 			t.Fatalf("accepted twice: %v", err)
 		}
 	})

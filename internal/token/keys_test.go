@@ -169,7 +169,7 @@ func TestAReloadThatFailsKeepsTheKeys(t *testing.T) {
 	if changed, err := v.Reload(); changed || err != nil {
 		t.Errorf("the same bad file is told again: %v, %v", changed, err)
 	}
-	if _, err := v.Verify(first.token(t, nil), "lobby", noon); err != nil {
+	if _, err := v.Verify(t.Context(), first.token(t, nil), "lobby", noon); err != nil {
 		t.Errorf("after a reload that failed: %v", err)
 	}
 	for _, name := range []string{"bad.pub", "login-1.pub"} {
@@ -183,10 +183,10 @@ func TestAReloadThatFailsKeepsTheKeys(t *testing.T) {
 			t.Fatalf("changed %v, %v, want %v", changed, err, want)
 		}
 	}
-	if _, err := v.Verify(second.token(t, nil), "lobby", noon); err != nil {
+	if _, err := v.Verify(t.Context(), second.token(t, nil), "lobby", noon); err != nil {
 		t.Errorf("the new key: %v", err)
 	}
-	if _, err := v.Verify(first.token(t, nil), "lobby", noon); reasonOf(t, err) != UnknownKey {
+	if _, err := v.Verify(t.Context(), first.token(t, nil), "lobby", noon); reasonOf(t, err) != UnknownKey {
 		t.Errorf("the old key: %v", err)
 	}
 	if loaded, failed := v.Reloads(); loaded != 1 || failed != 1 {
@@ -210,7 +210,7 @@ func TestAReloadThatFailsKeepsTheKeys(t *testing.T) {
 	if changed, err := v.Reload(); !changed || err != nil {
 		t.Errorf("another key of the same name: %v, %v", changed, err)
 	}
-	if _, err := v.Verify(third.token(t, nil), "lobby", noon); err != nil {
+	if _, err := v.Verify(t.Context(), third.token(t, nil), "lobby", noon); err != nil {
 		t.Errorf("another key of the same name: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package token
 
 import (
+	"context"
 	"crypto"
 	"crypto/ed25519"
 	"crypto/hmac"
@@ -102,19 +103,63 @@ func reasonOf(t testing.TB, err error) Reason {
 	return e.Reason
 }
 
+// A token is used once at all servers that share the ids of used tokens. While these are not known,
+// the token is not used up.
+func TestATokenIsUsedAtOneServer(t *testing.T) {
+	login := newIssuer(t, t.TempDir(), "login-1")
+	a, b := login.verifier(t), login.verifier(t)
+	var gone error
+	calls, known := 0, map[string]time.Duration{}
+	share := func(_ context.Context, id string, keep time.Duration) error {
+		calls++
+		switch _, used := known[id]; {
+		case gone != nil:
+			return gone
+		case used:
+			return ErrUsed
+		}
+		known[id] = keep
+		return nil
+	}
+	a.Share, b.Share = share, share
+	text := login.token(t, nil)
+	gone = errors.New("not now")
+	if _, err := a.Verify(t.Context(), text, "lobby", noon); reasonOf(t, err) != Busy || a.Remembered() != 0 {
+		t.Errorf("without the others: %v", err)
+	}
+	gone = nil
+	if _, err := a.Verify(t.Context(), text, "lobby", noon); err != nil {
+		t.Errorf("later: %v", err)
+	}
+	for id, keep := range known {
+		if len(id) > 40 || keep <= 0 || keep > 10*time.Minute {
+			t.Errorf("id %q is kept for %v", id, keep)
+		}
+	}
+	if _, err := b.Verify(t.Context(), text, "lobby", noon); reasonOf(t, err) != Spent || calls != 3 {
+		t.Errorf("at another server: %v, %d calls", err, calls)
+	}
+	if _, err := a.Verify(t.Context(), text, "lobby", noon); reasonOf(t, err) != Spent || calls != 3 {
+		t.Errorf("again at the first one: %v, %d calls", err, calls)
+	}
+	if _, err := a.Verify(t.Context(), text+"x", "lobby", noon); err == nil || calls != 3 {
+		t.Errorf("a forged token: %v, %d calls", err, calls)
+	}
+}
+
 // A valid token identifies its player, once.
 func TestATokenIdentifiesItsPlayerOnce(t *testing.T) {
 	login := newIssuer(t, t.TempDir(), "login-1")
 	v := login.verifier(t)
 	text := login.token(t, nil)
-	who, err := v.Verify(text, "lobby", noon)
+	who, err := v.Verify(t.Context(), text, "lobby", noon)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if who.Subject != "anna" || who.Claims["role"] != 2.0 || who.Claims["clan"] != "red" {
 		t.Errorf("%+v", who)
 	}
-	if _, err := v.Verify(text, "lobby", noon); reasonOf(t, err) != Spent {
+	if _, err := v.Verify(t.Context(), text, "lobby", noon); reasonOf(t, err) != Spent {
 		t.Errorf("the second time: %v", err)
 	}
 	outcomes := map[string]uint64{}
@@ -175,7 +220,7 @@ func TestClaimsAreLookedAtOneByOne(t *testing.T) {
 		"a role beyond it":              {map[string]any{"role": 1<<30 + 1}, Claims},
 		"a role beyond all whole roles": {map[string]any{"role": int64(1) << 31}, Claims},
 	} {
-		who, err := v.Verify(login.token(t, c.change), "lobby", noon)
+		who, err := v.Verify(t.Context(), login.token(t, c.change), "lobby", noon)
 		if got := reasonOf(t, err); got != c.want || (who == nil) != (err != nil) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
@@ -241,7 +286,7 @@ func TestOnlyTheLoginServiceSigns(t *testing.T) {
 		"extensions that are not understood": {header(map[string]any{"crit": []string{"b64"}, "b64": false}), login.sign, Algorithm},
 		"a key that it brings along":         {header(map[string]any{"kid": "x", "jwk": map[string]any{"kty": "OKP"}, "jku": "https://example.com"}), stranger.sign, UnknownKey},
 	} {
-		_, err := v.Verify(jwtOf(t, c.header, claims(nil), c.sign), "lobby", noon)
+		_, err := v.Verify(t.Context(), jwtOf(t, c.header, claims(nil), c.sign), "lobby", noon)
 		if got := reasonOf(t, err); got != c.want {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
@@ -250,7 +295,7 @@ func TestOnlyTheLoginServiceSigns(t *testing.T) {
 	if _, err := v.Reload(); err != nil {
 		t.Fatal(err)
 	}
-	_, err = v.Verify(jwtOf(t, header(map[string]any{"kid": nil}), claims(nil), login.sign), "lobby", noon)
+	_, err = v.Verify(t.Context(), jwtOf(t, header(map[string]any{"kid": nil}), claims(nil), login.sign), "lobby", noon)
 	if reasonOf(t, err) != UnknownKey || !strings.Contains(err.Error(), "has no key id") {
 		t.Errorf("without a name, where two keys are: %v", err)
 	}
@@ -264,7 +309,7 @@ func TestEveryChangedByteIsRefused(t *testing.T) {
 	tried := 0
 	refuse := func(what string, i int, changed string) {
 		tried++
-		if _, err := v.Verify(changed, "lobby", noon); reasonOf(t, err) == Fine {
+		if _, err := v.Verify(t.Context(), changed, "lobby", noon); reasonOf(t, err) == Fine {
 			t.Errorf("%s at %d: accepted: %q", what, i, changed)
 		}
 	}
@@ -291,7 +336,7 @@ func TestEveryChangedByteIsRefused(t *testing.T) {
 			long := jwtOf(t, header, claims(map[string]any{"x": strings.Repeat("x", n)}), login.sign)
 			size = len(long)
 			exact = exact || size == MaxToken
-			_, err := v.Verify(long, "lobby", noon)
+			_, err := v.Verify(t.Context(), long, "lobby", noon)
 			if fits := size <= MaxToken; (err == nil) != fits || !fits && !strings.Contains(err.Error(), "larger than 8192 bytes") {
 				t.Errorf("%d bytes: %v", size, err)
 			}
@@ -300,7 +345,7 @@ func TestEveryChangedByteIsRefused(t *testing.T) {
 	if !exact {
 		t.Error("no token was as long as it may be")
 	}
-	if _, err := v.Verify(text, "lobby", noon); err != nil || tried < 16*len(text) {
+	if _, err := v.Verify(t.Context(), text, "lobby", noon); err != nil || tried < 16*len(text) {
 		t.Errorf("unchanged, after %d: %v", tried, err)
 	}
 }
@@ -324,7 +369,7 @@ func TestMalformedTokensAreRefused(t *testing.T) {
 		part([]byte(`{"alg":"EdDSA"}`)) + "." + part([]byte(strings.Repeat("[", 1000))):     Malformed,
 		part([]byte(`{"a":`+strings.Repeat("[", 4000)+strings.Repeat("]", 4000)+`}`)) + ".": Malformed,
 	} {
-		if _, err := v.Verify(text, "", noon); reasonOf(t, err) != want {
+		if _, err := v.Verify(t.Context(), text, "", noon); reasonOf(t, err) != want {
 			t.Errorf("%.60q: %v, want %v", text, err, want)
 		}
 	}
@@ -346,7 +391,7 @@ func TestSignedTokensAreAccepted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	who, err := login.verifier(t).Verify(text, "lobby", noon.Add(69*time.Second))
+	who, err := login.verifier(t).Verify(t.Context(), text, "lobby", noon.Add(69*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -358,14 +403,14 @@ func TestSignedTokensAreAccepted(t *testing.T) {
 	if !reflect.DeepEqual(who.Claims, want) || who.Subject != "bot-7" {
 		t.Errorf("%+v", who)
 	}
-	if _, err := login.verifier(t).Verify(text, "lobby", noon.Add(70*time.Second)); reasonOf(t, err) != Expired {
+	if _, err := login.verifier(t).Verify(t.Context(), text, "lobby", noon.Add(70*time.Second)); reasonOf(t, err) != Expired {
 		t.Errorf("later: %v", err)
 	}
 	bare, err := s.Sign(Grant{Subject: "bot-8", Audience: "arena-1", From: noon, For: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if who, err = login.verifier(t).Verify(bare, "any", noon); err != nil || who.Claims["role"] != nil || who.Claims["room"] != nil {
+	if who, err = login.verifier(t).Verify(t.Context(), bare, "any", noon); err != nil || who.Claims["role"] != nil || who.Claims["room"] != nil {
 		t.Errorf("%+v, %v", who, err)
 	}
 }

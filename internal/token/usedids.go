@@ -58,6 +58,14 @@ func (s *usedIDs) use(id usedID, until, now time.Time) usage {
 	return used
 }
 
+// has reports whether an id is stored.
+func (s *usedIDs) has(id usedID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.held[id]
+	return ok
+}
+
 // size returns the number of stored ids.
 func (s *usedIDs) size() int {
 	s.mu.Lock()

@@ -52,11 +52,11 @@ func TestAFullMemoryIsBusy(t *testing.T) {
 		v.spent.use(usedID{byte(n), byte(n >> 8), byte(n >> 16)}, noon.Add(time.Minute), noon)
 	}
 	text := login.token(t, nil)
-	if _, err := v.Verify(text, "lobby", noon); reasonOf(t, err) != Busy || v.Remembered() != maxUsedIDs {
+	if _, err := v.Verify(t.Context(), text, "lobby", noon); reasonOf(t, err) != Busy || v.Remembered() != maxUsedIDs {
 		t.Errorf("%v with %d", err, v.Remembered())
 	}
 	text = login.token(t, map[string]any{"exp": noon.Add(3 * time.Minute).Unix()})
-	if _, err := v.Verify(text, "lobby", noon.Add(2*time.Minute)); err != nil {
+	if _, err := v.Verify(t.Context(), text, "lobby", noon.Add(2*time.Minute)); err != nil {
 		t.Errorf("later: %v", err)
 	}
 }
@@ -72,7 +72,7 @@ func TestOneOfManyUsesAToken(t *testing.T) {
 		outcomes := make(chan error, 32) // One of each.
 		for range cap(outcomes) {
 			in.Go(func() {
-				_, err := v.Verify(text, "lobby", noon)
+				_, err := v.Verify(t.Context(), text, "lobby", noon)
 				outcomes <- err
 			})
 		}
@@ -97,11 +97,11 @@ func TestAUsedTokenIsRefusedWithinTheLeeway(t *testing.T) {
 	v := login.verifier(t)
 	exp := noon.Add(time.Minute)
 	text := login.token(t, map[string]any{"exp": exp.Unix()})
-	if _, err := v.Verify(text, "lobby", exp.Add(-time.Second)); err != nil {
+	if _, err := v.Verify(t.Context(), text, "lobby", exp.Add(-time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	for _, late := range []time.Duration{0, time.Second, 5 * time.Second, Leeway - time.Second} {
-		if _, err := v.Verify(text, "lobby", exp.Add(late)); reasonOf(t, err) != Spent {
+		if _, err := v.Verify(t.Context(), text, "lobby", exp.Add(late)); reasonOf(t, err) != Spent {
 			t.Errorf("%v after it has expired: %v", late, err)
 		}
 	}
