@@ -118,19 +118,24 @@ func (s *Server) roomsPage(_ context.Context, query url.Values) (any, error) {
 // row returns the room's row of /rooms, at the time now of the server's clock. Any goroutine may
 // call it.
 func (r *Room) row(now time.Duration) directory.Row {
-	f, state := r.e.Stats.Figures(), directory.StateOpen
-	switch {
-	case r.e.Watchdog().Err() != nil:
-		state = directory.StateHung
-	case r.e.Admission.Closing():
-		state = directory.StateClosing
-	}
+	f := r.e.Stats.Figures()
 	return directory.Row{
-		Name: r.spec.Name, Kind: r.spec.Kind, State: state, Clients: f.Clients, Seats: r.e.Admission.Seats(), Max: r.spec.MaxClients, Locked: r.Locked(),
+		Name: r.spec.Name, Kind: r.spec.Kind, State: r.state(), Clients: f.Clients, Seats: r.e.Admission.Seats(), Max: r.spec.MaxClients, Locked: r.Locked(),
 		Rate:  float64(r.spec.Rate.Num) / float64(r.spec.Rate.Den),
 		Ticks: f.Ticks, Overruns: f.Overruns, Dropped: f.Dropped, TickP50: f.P50, TickP99: f.P99, LateP99: f.LateP99,
 		Age: now - r.opened,
 	}
+}
+
+// state returns the room's state for an operator. Any goroutine may call it.
+func (r *Room) state() string {
+	switch {
+	case r.e.Watchdog().Err() != nil:
+		return directory.StateHung
+	case r.e.Admission.Closing():
+		return directory.StateClosing
+	}
+	return directory.StateOpen
 }
 
 // maxRoomDrain bounds an operator's drain: a longer time has probably a wrong unit.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/netloop/netloop/cluster"
 	"github.com/netloop/netloop/internal/clock"
+	"github.com/netloop/netloop/internal/inspect"
 	"github.com/netloop/netloop/internal/membership"
 	"github.com/netloop/netloop/internal/metrics"
 	"github.com/netloop/netloop/internal/net/endpoint"
@@ -94,6 +95,7 @@ func (s *Server) openMember() {
 	if c.Via == nil {
 		return
 	}
+	s.moves = new(inspect.Moves)
 	s.member = membership.New(membership.Config{
 		Via: c.Via, Load: s.load, Lost: s.lostName, Log: s.log, Now: func() time.Duration { return s.clock.Now() },
 	})

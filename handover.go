@@ -13,6 +13,7 @@ import (
 
 	"github.com/netloop/netloop/cluster"
 	"github.com/netloop/netloop/internal/clock"
+	"github.com/netloop/netloop/internal/inspect"
 	"github.com/netloop/netloop/internal/recording"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/transport"
@@ -174,7 +175,9 @@ func (r *Room) move(server string) (*transport.Closed, error) {
 	}
 	r.transfer.moving.Store(true)
 	defer r.transfer.moving.Store(false)
+	step := r.beginTransfer(server, began)
 	if err := r.store(); err != nil {
+		step(inspect.MoveFailed, err.Error())
 		s.metrics.HandedOver.Add(1, "save")
 		r.e.Log().Error("state cannot be stored, the room is not handed over", "server", server, "error", err)
 		r.resume()
@@ -183,15 +186,27 @@ func (r *Room) move(server string) (*transport.Closed, error) {
 	err := r.openOn(server)
 	if err != nil {
 		if server, err = r.reclaim(server, err); err != nil {
+			step(inspect.MoveReturned, err.Error())
 			return nil, err
 		}
 	} else {
 		s.metrics.HandedOver.Add(1, "ok")
 	}
 	moved, left := r.depart(server)
+	step(inspect.MoveArrived, fmt.Sprintf("clients: %d with a seat on server %s, %d without", moved, server, left))
 	r.e.Log().Info("room was handed over", "server", server, "clients", moved, "without_seat", left, "took", s.clock.Now()-began)
 	r.forwardClose(server)
 	return &transport.Closed{Code: CodeClosing, Text: textElsewhere}, nil
+}
+
+// beginTransfer stores the beginning of a hand-over for the inspector. The returned function stores
+// a later step.
+func (r *Room) beginTransfer(server string, began time.Duration) (step func(inspect.MoveState, string)) {
+	s, key, name := r.server, randomNumber(), r.spec.Name
+	s.beginMove(key, inspect.Move{
+		Out: true, FromServer: s.ID(), FromRoom: name, ToServer: server, ToRoom: name, State: inspect.MoveBegun,
+	}, began)
+	return func(state inspect.MoveState, text string) { s.moveStep(key, state, text) }
 }
 
 // store calls the functions Store of the game.

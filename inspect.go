@@ -32,6 +32,7 @@ func (s *Server) inspectorRoutes() []admin.Route {
 		{Path: "/api/classes", Text: "the classes of objects: fields, types, read rules", Read: s.classesPage},
 		{Path: "/api/state", Query: "?room=lobby&class=ship&client=1&find=17.3&after=17.3", Text: "objects with their values as of the last capture; with a client its acknowledged copy of each; fields with read rules need the role write", Read: s.statePage},
 		{Path: "/api/costs", Query: "?room=lobby", Text: "the ten objects whose records took the most bytes of the last minute; counted from the first request on, until 10 s after the last", Read: s.costsPage},
+		{Path: "/api/cluster", Query: "?find=oak", Text: "the servers of the cluster, whether names can be claimed, and at most 1 000 of all rooms; find= selects those with the text in their name, kind or server", Read: s.clusterPage},
 		{Path: "/api/log", Query: "?after=100", Text: "the last 1 024 log lines, or those after a line", Read: s.logPage},
 		{Path: "/api/clients/kick", Query: "?room=lobby&client=1&text=...", Text: "closes the connection of a client", Act: s.kickPage},
 		{Path: "/api/clients/simulate", Query: "?room=lobby&client=1&network=rtt=150ms,jitter=20ms,loss=5%25", Text: "puts an emulated network around the connection of a client until it ends; an empty one removes it", Act: s.simulatePage},
@@ -65,6 +66,7 @@ func (s *Server) topics() map[string]admin.Topic {
 		"loop":    whole(s.loopPage),
 		"clients": whole(s.clientsPage),
 		"costs":   whole(s.costsPage),
+		"cluster": whole(s.clusterPage),
 		"state":   {Rounds: everyHalf, Next: func(ctx context.Context, q url.Values, _ *uint64) (any, error) { return s.statePage(ctx, q) }},
 		"ticks":   {Rounds: everyQuarter, Next: s.nextTicks},
 		"log":     {Rounds: everyQuarter, Next: s.nextLines},
@@ -148,7 +150,7 @@ func (s *Server) overviewPage(ctx context.Context, _ url.Values) (any, error) {
 	loaded := s.overloaded()
 	o := inspect.Overview{
 		Game: s.schema.s.Name, Version: build.Version(), Instance: fmt.Sprintf("%x", s.instance), Room: s.room.spec.Name, Time: s.clock.Wall(),
-		Uptime: uptime.Seconds(), Rate: hertz, Overload: loaded.Overload().String(), Ladder: inspect.NewLadder(loaded.spec.Name, loaded.e.Load.Facts()), Rooms: len(s.rooms.All()), Budget: s.room.spec.Rate.Period(), Windows: s.metrics.Windows(), Write: admin.MayWrite(ctx), Ring: s.cfg.InspectRing, Memory: readMemory(),
+		Uptime: uptime.Seconds(), Rate: hertz, Overload: loaded.Overload().String(), Ladder: inspect.NewLadder(loaded.spec.Name, loaded.e.Load.Facts()), Rooms: len(s.rooms.All()), Budget: s.room.spec.Rate.Period(), Windows: s.metrics.Windows(), Write: admin.MayWrite(ctx), Ring: s.cfg.InspectRing, Cluster: s.ID(), Memory: readMemory(),
 	}
 	note, err := s.readiness()
 	if err != nil {

@@ -86,6 +86,7 @@ type Server struct {
 
 	adminCounts admin.Counts
 	lines       inspect.Log         // the newest log lines, for the inspector
+	moves       *inspect.Moves      // the newest moves between servers; nil without a cluster
 	rings       *history.Rings      // nil without Config.InspectRing
 	kept        *history.Recordings // the ticks of a ring that the inspector shows
 	watching    sync.Mutex          // held while it is decided whether a room gets a log of ticks

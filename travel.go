@@ -16,6 +16,7 @@ import (
 
 	"github.com/netloop/netloop/cluster"
 	"github.com/netloop/netloop/internal/clock"
+	"github.com/netloop/netloop/internal/inspect"
 	"github.com/netloop/netloop/internal/membership"
 	"github.com/netloop/netloop/internal/recording"
 	"github.com/netloop/netloop/internal/room"
@@ -57,7 +58,14 @@ func (v serverTravel) Bind(ctx context.Context, b room.Binding) (room.Bound, err
 	ctx, cancel := context.WithTimeout(ctx, cluster.StoreTime)
 	defer cancel()
 	from := room.Origin{Room: b.Room, Client: b.Client, Number: randomNumber()}
+	move := inspect.Move{Out: true, Client: b.Client, FromServer: v.s.ID(), FromRoom: b.Room, ToRoom: name, State: inspect.MoveReserved}
+	move.ToServer, _ = v.s.member.Where(name)
+	began := v.s.clock.Now()
 	m, err := v.s.bindElsewhere(ctx, &clusterv1.Bind{Ticket: []byte(b.Ticket)}, b.Join, from)
+	if err != nil {
+		move.State, move.Text = inspect.MoveFailed, err.Error()
+	}
+	v.s.beginMove(from.Number, move, began)
 	if err != nil {
 		return room.Bound{}, err
 	}
@@ -133,6 +141,11 @@ func (s *Server) bindCalled(ctx context.Context, from string, q *clusterv1.Bind)
 	if err != nil {
 		return nil, err
 	}
+	if f := &who.From; f.Server != "" {
+		s.beginMove(f.Number, inspect.Move{
+			Client: f.Client, FromServer: f.Server, FromRoom: f.Room, ToServer: s.ID(), ToRoom: name, State: inspect.MoveReserved,
+		}, s.clock.Now())
+	}
 	return &clusterv1.Bound{Ticket: []byte(bound)}, nil
 }
 
@@ -193,6 +206,14 @@ func (s *Server) sendElsewhere(ctx context.Context, hello *netloopv1.Hello, byTi
 	return refusal
 }
 
+// moveStates are the states of a move after the steps that a room tells.
+var moveStates = [...]inspect.MoveState{room.Left: inspect.MoveLeft, room.Returned: inspect.MoveReturned, room.Expired: inspect.MoveExpired}
+
+// Step implements room.Travel.
+func (v serverTravel) Step(number uint64, step room.TravelStep) {
+	v.s.moveStep(number, moveStates[step], "")
+}
+
 // confirms counts the reports of arrivals that wait for the answer of another server.
 type confirms struct {
 	ctx     context.Context //nolint:containedctx // Of all reports; ends with the server.
@@ -215,6 +236,7 @@ const (
 // Arrived implements room.Travel.
 func (v serverTravel) Arrived(r *room.Room, client uint64, from room.Origin) {
 	s := v.s
+	s.moveStep(from.Number, inspect.MoveArrived, "")
 	select {
 	case s.confirms.slots <- struct{}{}:
 	default:
@@ -240,6 +262,7 @@ func (s *Server) confirm(r *room.Room, client uint64, from room.Origin) {
 			return
 		case errors.As(err, &refused) && refused.Code == CodeReplaced:
 			s.metrics.Drops.Add(1, "move", "taken_over")
+			s.moveStep(from.Number, inspect.MoveReplaced, "")
 			kick := recording.Command{Kind: recording.Kick, Client: client, Code: uint32(CodeReplaced), Text: refused.Text}
 			_ = r.Commands.Execute(ctx, kick) // After an error the client or the room has gone.
 			return
@@ -262,6 +285,7 @@ func (s *Server) reportArrival(ctx context.Context, server string, q *clusterv1.
 // arrivedCalled frees the seat of a client that has arrived at another server.
 func (s *Server) arrivedCalled(ctx context.Context, _ string, q *clusterv1.Arrived) (proto.Message, error) {
 	done := &clusterv1.Reply{}
+	s.moveStep(q.GetNumber(), inspect.MoveArrived, "")
 	r, ok := s.rooms.Get(string(q.GetRoom()))
 	if !ok {
 		return done, nil // The room has ended, and its seats with it.
@@ -270,8 +294,11 @@ func (s *Server) arrivedCalled(ctx context.Context, _ string, q *clusterv1.Arriv
 	if errors.Is(err, room.ErrNotHere) && r.spectatorRoom != nil {
 		err = r.spectatorRoom.Commands.Arrived(ctx, q.GetClient(), q.GetNumber())
 	}
-	if errors.Is(err, room.ErrNotHere) {
+	switch {
+	case errors.Is(err, room.ErrNotHere):
 		err = nil
+	case errors.Is(err, room.ErrTakenOver):
+		s.moveStep(q.GetNumber(), inspect.MoveReplaced, "")
 	}
 	return done, err
 }

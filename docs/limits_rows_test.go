@@ -129,6 +129,8 @@ var limitRows = map[string][]string{
 	},
 	"internal/inspect": {
 		"lines of the log that the inspector shows | {LogLines}, of {maxLogText} bytes and {maxLogAttrs} attributes",
+		"… rooms of a cluster | {MaxClusterRooms}",
+		"… moves between servers | {MaxMoves}, of {moveSteps} steps together",
 	},
 	"internal/inspect/term": {
 		"an event that `server inspect --ui term` reads | {bytes maxEvent}",

@@ -16,6 +16,7 @@ import (
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/cluster"
+	"github.com/netloop/netloop/internal/inspect"
 	"github.com/netloop/netloop/netlooptest"
 	"github.com/netloop/netloop/persist"
 )
@@ -248,6 +249,11 @@ func TestARoomMovesToAnotherServer(t *testing.T) {
 	b.until("all play on y", func() bool { return !moving() && watcher.State().Phase == client.Playing })
 	if why := old.Ended(); why == nil || why.Code != netloop.CodeClosing {
 		t.Errorf("the old room: %v", why)
+	}
+	m := clusterOf(t, b.x.rooms["oak"].Server(), "").Moves
+	if len(m) != 1 || m[0].Client != 0 || m[0].State != inspect.MoveArrived || m[0].ToRoom != "oak" || m[0].ToServer != "y" ||
+		m[0].Text != "clients: 4 with a seat on server y, 0 without" {
+		t.Errorf("the inspector of the old server shows %+v", m)
 	}
 	if got := b.y.rooms["oak"].Incarnation(); got <= before {
 		t.Errorf("incarnation %d after %d", got, before)

@@ -25,6 +25,7 @@ type Overview struct {
 	Rooms    int              `json:"rooms"`
 	Write    bool             `json:"write"`   // the request's token has the role write
 	Ring     time.Duration    `json:"ring_ns"` // of past ticks that are kept; 0: none
+	Cluster  string           `json:"cluster"` // the server's id in its cluster; empty without one
 	Memory   Memory           `json:"memory"`
 }
 

@@ -93,6 +93,14 @@ func (m *Member) Servers() []cluster.Server {
 	return m.cfg.Via.Servers()
 }
 
+// Boards returns the boards of all servers, this one included. Callers must not change them.
+func (m *Member) Boards() []cluster.Board {
+	if !m.joined.Load() {
+		return nil
+	}
+	return m.cfg.Via.Boards()
+}
+
 // Claim takes the name of a room until Release. The error is one of package cluster.
 func (m *Member) Claim(ctx context.Context, room string) (cluster.Epoch, error) {
 	if !m.joined.Load() {

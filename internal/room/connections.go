@@ -123,6 +123,7 @@ func (cs *connections) resume(c *Client, e *admitted, s *transport.Session) {
 	c.connect(e, s)
 	if c.travels.bound != nil && c.told {
 		s.LetTravel()
+		c.step(Returned)
 	}
 	c.before = c.received
 	c.peer.Resume(e.kept)
@@ -186,6 +187,9 @@ func (c *Client) tellRoom() {
 // lost handles the end of a client's connection: it drops the client if the client may resume, and
 // otherwise removes it.
 func (cs *connections) lost(c *Client, why *transport.Closed) {
+	if c.travelled(why) {
+		c.step(Left)
+	}
 	if !cs.mayResume(c, why) {
 		cs.leave(c, why)
 		return
@@ -216,6 +220,9 @@ func (cs *connections) expire() {
 		case c.dropped != nil && c.backlog != nil && c.backlog.Overflowed():
 			cs.leave(c, &transport.Closed{Code: transport.CodeSlow, Text: "more messages waited for it than are kept"})
 		case c.dropped != nil && now >= c.until:
+			if c.travelled(c.dropped) {
+				c.step(Expired)
+			}
 			cs.leave(c, c.expired())
 		case c.dropped == nil && c.kicked == nil && now-c.heard >= cs.spec.LostAfter:
 			why := &transport.Closed{Code: transport.CodeTimeout, Text: "nothing was heard for " + cs.spec.LostAfter.String()}

@@ -39,7 +39,19 @@ type Travel interface {
 	// the origin answers that another program of the player has taken the client over, the client
 	// is kicked by Commands.
 	Arrived(r *Room, client uint64, from Origin)
+	// Step tells a later step of the move with the number of a Bound. It does not wait.
+	Step(number uint64, step TravelStep)
 }
+
+// TravelStep is a step of a client's move that its old room observes.
+type TravelStep int
+
+// The steps of a move after its Bound.
+const (
+	Left     TravelStep = iota // its connection has ended; its seat is kept if it can return
+	Returned                   // it has resumed its seat here
+	Expired                    // its seat is free: no other server has confirmed its arrival
+)
 
 // The types of package seats for travelling clients.
 type (
@@ -170,6 +182,7 @@ func (cs *connections) tell(c *Client) {
 		c.session.Travel(transport.MovedTo{Ticket: b.Ticket, To: b.To})
 		return
 	}
+	c.step(Left)
 	cs.leave(c, &transport.Closed{Code: transport.CodeMoved})
 	c.session.Close(transport.CodeMoved, b.Ticket)
 }
@@ -196,6 +209,13 @@ func (c *Client) expired() *transport.Closed {
 		return &transport.Closed{Code: transport.CodeLost, Text: "it was on the way to another server, which has not confirmed its arrival"}
 	}
 	return c.dropped
+}
+
+// step tells a step of the client's newest move.
+func (c *Client) step(s TravelStep) {
+	if t := c.room.cfg.Travel; t != nil && c.travels.bound != nil && c.told {
+		t.Step(c.travels.bound.Number, s)
+	}
 }
 
 // replaced records that another program has taken the client over: the arrival of the earlier

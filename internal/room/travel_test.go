@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,6 +24,7 @@ type otherServer struct {
 	number  uint64
 	asked   []room.Binding
 	arrived []room.Origin
+	steps   []room.TravelStep
 }
 
 func (o *otherServer) Bind(_ context.Context, b room.Binding) (room.Bound, error) {
@@ -34,6 +36,16 @@ func (o *otherServer) Bind(_ context.Context, b room.Binding) (room.Bound, error
 
 func (o *otherServer) Arrived(_ *room.Room, _ uint64, from room.Origin) {
 	o.arrived = append(o.arrived, from)
+}
+
+func (o *otherServer) Step(_ uint64, step room.TravelStep) { o.steps = append(o.steps, step) }
+
+// wantSteps compares the steps of moves that the room has told.
+func (w *journey) wantSteps(want ...room.TravelStep) {
+	w.t.Helper()
+	if !slices.Equal(w.other.steps, want) {
+		w.t.Errorf("the steps of the move are %v, want %v", w.other.steps, want)
+	}
 }
 
 // journey is a room whose clients move to another server.
@@ -136,6 +148,7 @@ func TestAClientMovesToAnotherServer(t *testing.T) {
 		if _, back := w.come("", with(welcome, 0)); back.GetResumed() || w.room.Admission.Seats() != 1 {
 			t.Errorf("the secret is valid after the arrival: %v", back)
 		}
+		w.wantSteps(room.Left)
 	})
 }
 
@@ -169,6 +182,7 @@ func TestAClientIsBackFromTheOtherServer(t *testing.T) {
 		if why, closed := again.Cause(); !closed || why.Code != transport.CodeMoved {
 			t.Errorf("its connection is closed with %v", why)
 		}
+		w.wantSteps(room.Left, room.Returned)
 	})
 }
 
@@ -193,6 +207,7 @@ func TestASeatOfATravellingClientExpires(t *testing.T) {
 		w.step()
 		w.step()
 		w.wantTold("leave: connection lost")
+		w.wantSteps(room.Left, room.Expired)
 	}
 }
 
@@ -204,6 +219,7 @@ func TestARoomWithoutSeatsForDroppedClients(t *testing.T) {
 	g.End(lostLink)
 	w.step()
 	w.wantTold("join", "leave: connection lost")
+	w.wantSteps()
 }
 
 // If the ticket cannot be bound, the client stays and plays.
