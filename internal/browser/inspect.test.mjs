@@ -142,6 +142,7 @@ describe("the inspector", { concurrency: 1 }, () => {
       await i.page.press(".query", "Enter");
       await i.shows(".found button", /· [\d.]+ \d+$/);
 
+      assert.ok(await i.page.evaluate(() => document.querySelector("nav a[href='#cluster']").hidden), "a server without a cluster offers the view of one");
       for (const view of [...views, "past"]) {
         await i.page.goto(`${i.base}#${view}`);
         await i.shows(`main.${view}`, /\d/);

@@ -1,12 +1,13 @@
 // A page moves between two servers of a cluster. NETLOOP_TRAVEL has the addresses of their pages, and
-// that of tickets.
+// that of tickets, and of inspectors.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
+import { contrasts } from "./contrast.mjs";
 import { browser } from "./page.mjs";
 import { until } from "./server.mjs";
 
-const { pages, tickets } = JSON.parse(process.env.NETLOOP_TRAVEL);
+const { pages, tickets, inspectors } = JSON.parse(process.env.NETLOOP_TRAVEL);
 
 let chromium;
 before(async () => { chromium = await browser(); });
@@ -61,3 +62,38 @@ for (const over of ["webtransport", "websocket"]) {
     await page.close();
   });
 }
+
+test("the inspector shows the servers, the rooms and the moves of the tests before", async () => {
+  const page = await chromium.newPage({ viewport: { width: 1440, height: 900 } });
+  page.wrong = [];
+  page.on("console", (m) => { if (m.type() === "error" || m.type() === "warning") page.wrong.push(m.text()); });
+  page.on("pageerror", (e) => page.wrong.push(String(e)));
+  await page.goto(inspectors.a);
+  await page.click("nav a[href='#cluster']");
+  /** rows returns the cells of a table of the view. */
+  const rows = (n) => page.evaluate((n) => [...document.querySelectorAll("main table")[n].tBodies[0].rows].map((r) => [...r.cells].map((c) => c.innerText)), n);
+  await until("both servers are alive", () => page.evaluate(() => /names can be claimed · server a · 2 of 2 servers alive/.test(document.querySelector("main [role=status]").innerText)));
+  assert.deepEqual((await rows(0)).map((r) => [r[0], r[1]]), [["a this one", "alive"], ["b", "alive"]]);
+  await until("rooms of both servers", async () => (await rows(1)).map((r) => `${r[0]} ${r[4]} ${r[2]}`).sort().join() === "a this one open,b b open");
+  await page.fill("main input[type=search]", "b");
+  assert.equal((await rows(1)).length, 1);
+  await page.fill("main input[type=search]", "");
+  await page.click("main table tbody tr:nth-child(2)");
+  assert.deepEqual((await rows(1)).map((r) => r[4]), ["b"]);
+  await page.click("main table tbody tr:nth-child(2)");
+  assert.equal((await rows(1)).length, 2);
+  const moves = await rows(2);
+  assert.ok(moves.some((r) => r[4] === "a here" && r[5] === "b on b" && r[2] === "arrived"), moves.join("\n"));
+  assert.ok(moves.some((r) => r[4] === "b on b" && r[5] === "a here" && r[2] === "arrived"), moves.join("\n"));
+  for (const theme of ["first", "other"]) {
+    for (const width of [1440, 400, 360]) {
+      await page.setViewportSize({ width, height: 900 });
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `wider than ${width} px`);
+    }
+    assert.deepEqual(await page.evaluate(contrasts), [], `contrast of the ${theme} theme`);
+    await page.keyboard.press("t");
+    await until("the view is back", async () => (await rows(0)).length === 2);
+  }
+  assert.deepEqual(page.wrong, []);
+  await page.close();
+});

@@ -58,7 +58,7 @@ setInterval(() => client.step(), 16);
 func travelServer(t *testing.T, id string, hub *cluster.Memory) *netloop.Server {
 	t.Helper()
 	s, err := netloop.New(netloop.Config{
-		Listen: "127.0.0.1:0", Web: "127.0.0.1:0", WebFiles: travelPage, Origins: []string{"*"},
+		Listen: "127.0.0.1:0", Admin: "127.0.0.1:0", Web: "127.0.0.1:0", WebFiles: travelPage, Origins: []string{"*"},
 		Cluster: netloop.Cluster{Via: hub.Member(), ID: id},
 	}, travelGame{})
 	if err == nil {
@@ -70,8 +70,8 @@ func travelServer(t *testing.T, id string, hub *cluster.Memory) *netloop.Server 
 	return s
 }
 
-// A page moves to a room of another server and back, over each transport, and stays where it is if
-// the other server cannot be reached.
+// A page moves to a room of another server and back, over each transport, and remains where it is
+// if the other server cannot be reached. The inspector shows the cluster.
 func TestAPageMovesToAnotherServer(t *testing.T) {
 	runSeparately(t)
 	chromium(t)
@@ -82,7 +82,7 @@ func TestAPageMovesToAnotherServer(t *testing.T) {
 	t.Cleanup(func() { stop(); running.Wait() })
 	hub := cluster.NewMemory(1000, func() time.Duration { return time.Since(start) })
 	servers := map[string]*netloop.Server{}
-	pages := map[string]string{}
+	pages, inspectors := map[string]string{}, map[string]string{}
 	for _, name := range []string{"a", "b"} {
 		s := travelServer(t, name, hub)
 		running.Go(func() {
@@ -94,6 +94,7 @@ func TestAPageMovesToAnotherServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		servers[name], pages[name] = s, "http://"+s.WebAddr().String()+"/"
+		inspectors[name] = "http://" + s.AdminAddr().String() + "/inspect"
 	}
 	running.Go(func() {
 		every := time.NewTicker(20 * time.Millisecond)
@@ -116,7 +117,7 @@ func TestAPageMovesToAnotherServer(t *testing.T) {
 		_, _ = io.WriteString(w, string(all[0]))
 	}))
 	t.Cleanup(tickets.Close)
-	told, _ := json.Marshal(map[string]any{"pages": pages, "tickets": tickets.URL})
+	told, _ := json.Marshal(map[string]any{"pages": pages, "tickets": tickets.URL, "inspectors": inspectors})
 	t.Setenv("NETLOOP_TRAVEL", string(told))
 	runFile(t, "travel.test.mjs")
 }

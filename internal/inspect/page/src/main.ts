@@ -5,6 +5,7 @@ import { ms, rate } from "./format.js";
 import type { Overview, Rooms } from "./types.js";
 import type { Context, Kind, View } from "./view.js";
 import { clients } from "./views/clients.js";
+import { cluster } from "./views/cluster.js";
 import { log } from "./views/log.js";
 import { loop } from "./views/loop.js";
 import { overview } from "./views/overview.js";
@@ -18,7 +19,7 @@ import { traffic } from "./views/traffic.js";
 /** A file is inspected without a server: then the address begins with the view of the recording. */
 const offline = location.hash.startsWith("#recording");
 
-const kinds: Kind[] = offline ? [recording] : [overview, ticks, loop, clients, state, traffic, rpcs, log, playground, past];
+const kinds: Kind[] = offline ? [recording] : [overview, ticks, loop, clients, state, traffic, rpcs, log, playground, past, cluster];
 
 /** Inspector is the page. */
 class Inspector implements Context {
@@ -130,7 +131,8 @@ class Inspector implements Context {
     text(byId("game"), o.game);
     this.write = o.write;
     document.documentElement.classList.toggle("reader", !o.write);
-    for (const a of document.querySelectorAll<HTMLElement>(`nav a[href="#past"]`)) a.hidden = !o.ring_ns;
+    this.offer("past", o.ring_ns > 0);
+    this.offer("cluster", o.cluster !== "");
     this.defaultRoom = o.room;
     if (this.room === "") this.room = o.room;
     if (this.instance !== "" && this.instance !== o.instance) {
@@ -143,6 +145,11 @@ class Inspector implements Context {
     byId("pulse").className = slow ? "bad" : w.tick.p99_ns > o.budget_ns / 2 ? "warm" : "good";
     text(byId("pulse"), `${rate(o.rate_hz)} Hz · p99 ${ms(w.tick.p99_ns)} of ${ms(o.budget_ns)} ms`);
     byId("pulse").title = "Ticks per second of all rooms together, and the time within which 99 of 100 ticks of the last ten seconds ran.";
+  }
+
+  /** offer shows a view in the navigation, or hides it. */
+  private offer(view: string, has: boolean): void {
+    for (const a of document.querySelectorAll<HTMLElement>(`nav a[href="#${view}"]`)) a.hidden = !has;
   }
 
   private list(r: Rooms): void {

@@ -33,6 +33,8 @@ export interface Overview {
   rooms: number;
   write: boolean;
   ring_ns: number;
+  /** The server's id in its cluster; empty without one. */
+  cluster: string;
   memory: { heap_bytes: number; total_bytes: number; goroutines: number; gc_cycles: number; gc_cpu_seconds: number; cpu_seconds: number };
 }
 
@@ -350,4 +352,56 @@ export interface Payloads {
   tick: number;
   method: string;
   payloads: { tick: number; client: number; stage: string; outcome: string; value: unknown; cut: number }[];
+}
+
+/** Cluster is empty but for its text without a cluster. */
+export interface Cluster {
+  server: string;
+  connected: boolean;
+  text: string;
+  servers: ClusterServer[];
+  rooms: ClusterRoom[];
+  total: number;
+  moves: Move[];
+}
+
+export interface ClusterServer {
+  id: string;
+  own: boolean;
+  region: string;
+  zone: string;
+  schema: string;
+  suspect: boolean;
+  draining: boolean;
+  rooms: number;
+  max_rooms: number;
+  clients: number;
+  max_clients: number;
+  overload: string;
+  addresses: { carrier: string; addr: string }[];
+}
+
+export interface ClusterRoom {
+  name: string;
+  kind: string;
+  server: string;
+  own: boolean;
+  state: string;
+  locked: boolean;
+  players: number;
+  max: number;
+}
+
+/** Move is the move of a client or, without one, of a room between two servers. */
+export interface Move {
+  time: string;
+  out: boolean;
+  client: number;
+  from_server: string;
+  from_room: string;
+  to_server: string;
+  to_room: string;
+  state: string;
+  text: string;
+  took_ns: number;
 }
