@@ -228,6 +228,28 @@ func TestTheNewestStatusOfInputsCounts(t *testing.T) {
 	}
 }
 
+// A new input is sent in its frame, up to half a period early. Without a new input, a flush waits for
+// the next one, up to half a period. Before inputs are made, a flush may be a quarter early.
+func TestFlushesFollowTheInputs(t *testing.T) {
+	c, _ := loneShip(t)
+	in := c.inputs
+	newest := in.ring.Newest()
+	for _, s := range []struct {
+		on   bool
+		sent uint64
+		want time.Duration
+	}{{false, 0, 25}, {true, newest - 1, 50}, {true, newest, -50}} {
+		in.time.lead.on, in.time.lead.sent = s.on, s.sent
+		if got := in.early(100); got != s.want {
+			t.Errorf("inputs are made: %v, step %d of %d is sent: %v early, want %v", s.on, s.sent, newest, got, s.want)
+		}
+	}
+	in.reset()
+	if got := in.early(100); got != 25 {
+		t.Errorf("without inputs: %v early, want 25", got)
+	}
+}
+
 // The input of a step is the one that the client made for it, or the last one before it, as on the
 // server.
 func TestTheInputOfAStepWithoutOneIsTheLastOne(t *testing.T) {
@@ -272,6 +294,27 @@ func TestAnObjectGoesOnFromTheServersNewestWord(t *testing.T) {
 	c.prediction.replay(150)
 	if after := *(*vessel)(d.live); after != before {
 		t.Errorf("known up to now it is at %+v, want %+v", after, before)
+	}
+}
+
+// The server's state of a step is kept when this step runs again for other objects.
+func TestTheServersStateOfAStepIsNotPredictedAgain(t *testing.T) {
+	c, d := loneShip(t)
+	server := (*vessel)(d.live)
+	for _, base := range []uint64{151, 160, 199} { // The first, a middle, and the newest step of a replay.
+		d.load(base)
+		server.X = 1000
+		d.keep(base)
+		want := d.values(base)
+		words := slices.Clone(want.Words)
+		for step := base + 1; step < 200; step++ {
+			c.prediction.run(c.tick.Tick.(*netloop.Tick), step)
+		}
+		d.base = base
+		c.prediction.replay(150)
+		if got := d.values(base); !slices.Equal(got.Words, words) || server.X < 1000 {
+			t.Errorf("step %d: %v, want %v; the newest state is %+v", base, got.Words, words, *server)
+		}
 	}
 }
 

@@ -189,6 +189,24 @@ func TestAPartyThatFitsIntoNoTeamIsLeftOut(t *testing.T) {
 	}
 }
 
+// A match takes the oldest parties that fit, also for a party for which they are not the neighbours.
+func TestTheOldestPartiesPlayFirst(t *testing.T) {
+	g := &queueing{cfg: byRating(1, 3)}
+	g.cfg.Tolerance = func(time.Duration) float64 { return 50 }
+	w := netlooptest.New(t, g)
+	w.Tick(func(tick *netloop.Tick) {
+		for i, rating := range []float64{1000, 960, 1040, 1040, 1040} { // The second one fits the first one alone.
+			if err := g.queue.Add(tick, match.Party[skill]{Players: []netloop.ClientID{netloop.ClientID(i + 1)}, Properties: skill{Rating: rating}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	w.Step(2)
+	if len(g.found) != 1 || !slices.Contains(g.found[0].Players(), 1) {
+		t.Errorf("matched %+v, want one match with the oldest party", g.found)
+	}
+}
+
 // A long queue is searched over several ticks, each with bounded work, and parties at both ends of
 // it find each other. The expected wait follows the last matches.
 func TestALongQueueIsSearchedInSlices(t *testing.T) {

@@ -145,6 +145,40 @@ func TestTheServerEndsWithTheTest(t *testing.T) {
 	}
 }
 
+// hosting is a match with its server.
+type hosting struct {
+	match
+	server *netloop.Server
+}
+
+func (h *hosting) OpenServer(s *netloop.Server) error { h.server = s; return nil }
+
+func (*hosting) CloseServer(context.Context) error { return nil }
+
+// A room that was opened and has run no tick ends with the test, and with the server.
+func TestARoomWithoutATickEndsWithTheServer(t *testing.T) {
+	var calls []string
+	open := func(t *testing.T) *netlooptest.World {
+		calls = nil
+		h := &hosting{match: match{calls: &calls}}
+		w := netlooptest.New(t, h)
+		w.Step(1)
+		if _, err := h.server.OpenRoom(t.Context(), netloop.RoomSpec{Name: "late"}); err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	t.Run("", func(t *testing.T) { open(t) })
+	if want := []string{"close", "drain 0s", "close"}; !slices.Equal(calls, want) {
+		t.Errorf("with the test: called %q, want %q", calls, want)
+	}
+	w := open(t)
+	w.Drain(time.Second)
+	if want := []string{"drain 1s", "drain 1s", "close", "close"}; !slices.Equal(calls, want) || w.Room("late").Ended() == nil {
+		t.Errorf("with the server: called %q, want %q", calls, want)
+	}
+}
+
 // A name is in use while its room exists, and free after the room's end.
 func TestARoomCannotBeOpenedUnderAUsedName(t *testing.T) {
 	var calls []string

@@ -403,7 +403,6 @@ var closing = netloop.Closed{Code: netloop.CodeClosing, Text: "the server is clo
 //	w.Settle() // the work is done
 //	w.Step(2)  // its result is delivered, and the answer arrives
 func (w *World) Settle() {
-	w.startOpenedRooms()
 	for _, r := range w.rooms {
 		r.in.Room.Async.Settle()
 	}

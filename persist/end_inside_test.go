@@ -84,6 +84,24 @@ func TestTheFinalSaveIsRetried(t *testing.T) {
 	}
 }
 
+// A room that was not handed over stores its last changes: the failed attempt has ended.
+func TestARoomThatWasNotHandedOverStoresItsChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, n := &failing{began: time.Now(), mended: time.Minute, err: ErrSuperseded}, 7
+		s := &Saver[int]{cfg: Config[int]{Keeper: New(store), Save: func() *int { return &n }}, calls: make(chan struct{}, 1), changed: true}
+		if err := s.handOver(t.Context()); !errors.Is(err, ErrSuperseded) || s.Stored() {
+			t.Errorf("the hand-over has ended with %v, and stored is %v", err, s.Stored())
+		}
+		s.handed = false
+		time.Sleep(time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := s.close(ctx, &netloop.Closed{}); err != nil || store.record != "7" || !s.Stored() {
+			t.Errorf("close has ended with %v, and the record is %q", err, store.record)
+		}
+	})
+}
+
 // A state that JSON cannot hold is an error, and does not replace the record.
 func TestAStateThatCannotBeEncodedIsNotStored(t *testing.T) {
 	store, nan := &failing{}, math.NaN()

@@ -3,10 +3,13 @@ package admin
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -148,6 +151,29 @@ func TestAStreamWithoutAReaderIsClosed(t *testing.T) {
 		}
 		_, _ = srv.Close(), client.Close()
 	})
+}
+
+// A stream without news has a line every 5 s, by which a client that has vanished is detected. A
+// stream with news has none.
+func TestAQuietStreamShowsThatItIsThere(t *testing.T) {
+	for topic, want := range map[string]int{"silent": 3, "count": 0} {
+		synctest.Test(t, func(t *testing.T) {
+			cfg := (&state{}).config()
+			cfg.Topics["silent"] = Topic{Rounds: 1, Next: func(context.Context, url.Values, *uint64) (any, error) { return nil, nil }}
+			s := newStreams(cfg)
+			all, err := s.subscribe([]string{topic})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 2*streamWait+streamPeriod/2)
+			defer cancel()
+			w := httptest.NewRecorder()
+			s.serve(ctx, w, nil, all)
+			if n := strings.Count(w.Body.String(), ": still here\n\n"); n != want {
+				t.Errorf("%s: %d lines in 10 s, want %d", topic, n, want)
+			}
+		})
+	}
 }
 
 // oneConn is a listener with one connection.

@@ -115,6 +115,21 @@ func offsetGives(t *testing.T, part float64, got, want drawn) {
 	}
 }
 
+// A rotation that was never set, or that an offset would turn into none, does not change.
+func TestAnOffsetLeavesNoRotation(t *testing.T) {
+	type s struct {
+		Q [4]float32 `net:"quat=9"`
+	}
+	p := mustPlan[s](t)
+	off := []float64{0, 0, 0, 1}
+	for _, q := range [][4]float32{{}, {0, 0, 0, -1}} {
+		got := s{q}
+		if p.Shift(unsafe.Pointer(&got), off, 1); got.Q != q {
+			t.Errorf("%v is moved to %v", q, got.Q)
+		}
+	}
+}
+
 // No value leaves the range of its field, and values without a distance are drawn unchanged.
 func TestAnOffsetStaysWithinTheRange(t *testing.T) {
 	type s struct {

@@ -90,6 +90,42 @@ func TestARestingViewKeepsItsBaseline(t *testing.T) {
 	}
 }
 
+// If the history no longer has the first version with the values of a view, the next record of the
+// object is a full one.
+func TestAViewWithAnEvictedBaselineGetsAFullRecord(t *testing.T) {
+	class := classOf[captain](t, "captain")
+	w := NewWorld(state.NewTable(class))
+	w.SetReaders(class, ownersRead{})
+	v := new(captain)
+	o := w.Spawn(class, unsafe.Pointer(v), 0, 1)
+	p, tick := w.NewPeer(1), uint64(0)
+	p.Handle = 0
+	step := func(edit func()) {
+		tick++
+		w.Edit(o)
+		edit()
+		w.Capture(tick)
+		_, first := snap(p, tick, wide)
+		p.Ack([]Range{{first, first}})
+	}
+	for range 10 {
+		step(func() { v.X++ })
+	}
+	for range 20 {
+		step(func() { v.Ammo++ })
+	}
+	o.Hist.Fit(0)
+	w.Edit(o)
+	v.X++
+	w.Capture(tick + 1)
+	if !p.derived.Has(0) || o.Hist.Floor(tick, o.Changed()) != 0 {
+		t.Fatalf("the object is steady: %v, and version %d was the newest, want the first", p.derived.Has(0), o.Hist.Floor(tick, o.Changed()))
+	}
+	if e := p.peek(0); e.base != 0 || e.full != fullEvicted {
+		t.Errorf("the baseline is %d, and the reason of a full record %d", e.base, e.full)
+	}
+}
+
 // A mask tells the rules that it withholds.
 func TestAMaskNamesWithheldRules(t *testing.T) {
 	c := classOf[agent](t, "agent")

@@ -13,6 +13,7 @@ type moved struct {
 	server, client *end
 	next           *end // the server's, once the client is let in
 	followed       *Session
+	inbox          *Inbox // of followed
 	failed         error
 	late           func()
 	refuse         error
@@ -58,9 +59,10 @@ func (m *moved) tell() {
 // follow lets the client ask for the next session.
 func (m *moved) follow() {
 	m.t.Helper()
+	m.inbox = NewInbox(0, new(Stats))
 	m.client.Follow(Next{
 		Hello:   &netloopv1.Hello{Protocol: ProtocolVersion, Ticket: "ticket"},
-		Session: SessionConfig{Inbox: NewInbox(0, nil), Stats: new(Stats)},
+		Session: SessionConfig{Inbox: m.inbox, Stats: new(Stats)},
 		Done:    func(s *Session, _ *netloopv1.Welcome, err error) { m.followed, m.failed = s, err },
 	})
 }
@@ -81,7 +83,7 @@ func flushed(t *testing.T, e *end, say string) []byte {
 // earlier session are recognised by their numbers.
 func TestASessionFollowsAnother(t *testing.T) {
 	m := newMoved(t)
-	late := flushed(t, m.client, "late")
+	late, lateDown := flushed(t, m.client, "late"), flushed(t, m.server, "late")
 	m.server.Send(Message{Method: 2, Reliable: true, Payload: []byte("last words")})
 	m.tell()
 	m.client.Send(Message{Method: 3, Reliable: true, Payload: []byte("under way")})
@@ -98,6 +100,13 @@ func TestASessionFollowsAnother(t *testing.T) {
 	m.server.ReceiveDatagram(4, late)
 	if m.next.inbox.Len() != 0 {
 		t.Errorf("%d arrivals of the session before in the next", m.next.inbox.Len())
+	}
+	if m.client.ReceiveDatagram(4, lateDown); m.inbox.Len() != 0 {
+		t.Errorf("%d arrivals of the session before at the client", m.inbox.Len())
+	}
+	first := flushed(t, m.next, "first")
+	if m.client.ReceiveDatagram(4, first); m.inbox.Len() == 0 {
+		t.Error("the first datagram of the next session is taken for one of the session before")
 	}
 	after := &end{Session: m.followed, Link: m.client.Link, conn: m.followed.conn, woken: m.client.woken}
 	for _, reliable := range []bool{false, true} {

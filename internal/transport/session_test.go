@@ -559,11 +559,18 @@ func TestAClientThatHearsNothingPads(t *testing.T) {
 // A flush on an ending connection closes the owner's side: later sends are refused and counted, and
 // no data of them is queued.
 func TestAFlushAfterTheEndTakesNoMore(t *testing.T) {
-	server, _ := pair(SessionConfig{})
-	if !server.Send(Message{Method: 1, Reliable: true}) || !server.shutdown(CodeInternal, "") {
+	server, client := pair(SessionConfig{})
+	if !server.Send(Message{Method: 1, Reliable: true}) || !server.shutdown(CodeInternal, "") || !client.shutdown(CodeInternal, "") {
 		t.Fatal("it has ended before")
 	}
-	server.Flush(0)
+	*server.woken, *client.woken = woken{}, woken{}
+	for range 2 {
+		server.Flush(0)
+		client.Flush(0)
+	}
+	if *server.woken != (woken{}) || *client.woken != (woken{}) {
+		t.Errorf("the writers of an ended session are woken: %+v, %+v", *server.woken, *client.woken)
+	}
 	if server.Send(Message{Method: 1, Reliable: true}) || server.stats.Dropped(DropClosed) != 1 {
 		t.Error("it takes a message that can never leave")
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -313,6 +314,30 @@ func TestPortInUseIsNamed(t *testing.T) {
 	_, err := Listen(ServerConfig{Listen: addr, Config: admission.Config{Handler: h}})
 	if err == nil || !strings.Contains(err.Error(), addr) {
 		t.Error(err)
+	}
+}
+
+// unsettable is a socket that lets nobody set its options.
+type unsettable struct{ net.PacketConn }
+
+func (unsettable) SetReadBuffer(int) error               { return nil }
+func (unsettable) SyscallConn() (syscall.RawConn, error) { return nil, errors.New("no options") }
+
+// A listener that QUIC cannot serve is an error, and leaves no socket open.
+func TestASocketThatQUICCannotUseIsAnError(t *testing.T) {
+	var used net.PacketConn
+	l, err := Listen(ServerConfig{Listen: "127.0.0.1:0", QUICOnly: true, Through: func(s net.PacketConn) net.PacketConn {
+		used = s
+		return unsettable{s}
+	}})
+	if err == nil || !strings.Contains(err.Error(), "no options") {
+		t.Fatalf("%v, want the error of the socket", err)
+	}
+	if l != nil {
+		t.Error("there is a listener beside the error")
+	}
+	if _, err := used.WriteTo([]byte{0}, used.LocalAddr()); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("the socket is still open: %v", err)
 	}
 }
 
