@@ -228,8 +228,8 @@ func TestTheNewestStatusOfInputsCounts(t *testing.T) {
 	}
 }
 
-// A new input is sent in its frame, up to half a period early. Without a new input, a flush waits for
-// the next one, up to half a period. Before inputs are made, a flush may be a quarter early.
+// A new input is sent in its frame, up to half a period early. Without a new input, a flush waits
+// for the next one, up to half a period. Before inputs are made, a flush may be a quarter early.
 func TestFlushesFollowTheInputs(t *testing.T) {
 	c, _ := loneShip(t)
 	in := c.inputs
@@ -301,7 +301,7 @@ func TestAnObjectGoesOnFromTheServersNewestWord(t *testing.T) {
 func TestTheServersStateOfAStepIsNotPredictedAgain(t *testing.T) {
 	c, d := loneShip(t)
 	server := (*vessel)(d.live)
-	for _, base := range []uint64{151, 160, 199} { // The first, a middle, and the newest step of a replay.
+	for _, base := range []uint64{151, 160, 199} { // The replay begins with step 151.
 		d.load(base)
 		server.X = 1000
 		d.keep(base)

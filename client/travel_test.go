@@ -69,6 +69,9 @@ func TestAClientMovesToAnotherServer(t *testing.T) {
 	if len(r.dials) != 1 || !r.last().holds || r.last().to.Addr != "other:1" {
 		t.Fatalf("%d dials", len(r.dials))
 	}
+	if limit := r.last().limit; limit != 10*time.Second {
+		t.Errorf("the attempt ends after %v, want 5 s for the dial and 5 s for the answer", limit)
+	}
 	h := r.last().hello
 	if h.GetTicket() != "ticket@oak" || h.GetRoom() != "" || h.GetToken() != "" || !h.GetTravels() || h.GetResume() == nil || len(h.GetResume().GetToken()) > 0 {
 		t.Errorf("it says %v", h)

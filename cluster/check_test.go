@@ -100,7 +100,8 @@ func TestLimitsOfCalls(t *testing.T) {
 // text.
 func TestOutcomesOfCalls(t *testing.T) {
 	for _, known := range []error{cluster.ErrBusy, cluster.ErrTaken, cluster.ErrGone} {
-		if body, err := cluster.Outcome([]byte("x"), fmt.Errorf("so: %w", known)); body != nil || err != known { //nolint:errorlint // It is the value itself.
+		body, err := cluster.Outcome([]byte("x"), fmt.Errorf("so: %w", known))
+		if body != nil || err != known { //nolint:errorlint // It is the value itself.
 			t.Errorf("%q, %v, want %v", body, err, known)
 		}
 	}

@@ -159,4 +159,12 @@ func TestMemoryIsBounded(t *testing.T) {
 	if _, err := a.Claim(t.Context(), "room/more", 0); !errors.Is(err, ErrBusy) {
 		t.Errorf("a room beyond the limit: %v", err)
 	}
+	for i := range MaxNames {
+		if err := a.Release(t.Context(), fmt.Sprint("room/", i), a.held[fmt.Sprint("room/", i)].epoch); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	if len(a.held) > 0 || len(a.released) > 0 || len(m.names) != 1 {
+		t.Errorf("%d rooms, %d released names and %d names remain", len(a.held), len(a.released), len(m.names))
+	}
 }

@@ -189,13 +189,14 @@ func TestAPartyThatFitsIntoNoTeamIsLeftOut(t *testing.T) {
 	}
 }
 
-// A match takes the oldest parties that fit, also for a party for which they are not the neighbours.
+// A match takes the oldest parties that fit, also if a party that joined later is searched for.
 func TestTheOldestPartiesPlayFirst(t *testing.T) {
 	g := &queueing{cfg: byRating(1, 3)}
 	g.cfg.Tolerance = func(time.Duration) float64 { return 50 }
 	w := netlooptest.New(t, g)
 	w.Tick(func(tick *netloop.Tick) {
-		for i, rating := range []float64{1000, 960, 1040, 1040, 1040} { // The second one fits the first one alone.
+		// The second party fits only the first one.
+		for i, rating := range []float64{1000, 960, 1040, 1040, 1040} {
 			if err := g.queue.Add(tick, match.Party[skill]{Players: []netloop.ClientID{netloop.ClientID(i + 1)}, Properties: skill{Rating: rating}}); err != nil {
 				t.Fatal(err)
 			}

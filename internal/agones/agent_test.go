@@ -420,6 +420,25 @@ func TestThePollFindsAState(t *testing.T) {
 	})
 }
 
+// The sidecar is read once in 10 s besides the watch, and has 2 s for each answer.
+func TestTheSidecarIsReadSeldom(t *testing.T) {
+	inWorld(t, "Scheduled", func(w *world) {
+		read := 0
+		w.Fail(func(_ http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Path == "/gameserver" {
+				w.set(func() { read++ })
+				time.Sleep(1900 * time.Millisecond)
+			}
+			return false
+		})
+		w.after(10 * time.Minute)
+		w.wantState("Ready", "with slow answers")
+		if read < 48 || read > 60 || w.lines("does not answer") > 0 {
+			w.Errorf("it was read %d times in ten minutes, want one in 10 to 12.5 s", read)
+		}
+	})
+}
+
 // The last request is the end, also while the sidecar has failed until then.
 func TestTheEndIsTold(t *testing.T) {
 	inWorld(t, "Scheduled", func(w *world) {

@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/netloop/netloop/cluster"
@@ -196,6 +200,107 @@ func TestWaitingMailIsBounded(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Messages arrive once and in order, each has its outcome, and no memory of them remains: not even
+// the queue of a server that has left.
+func TestMailIsDelivered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hub := cluster.NewMemory(0, func() time.Duration { return 0 })
+		var mu sync.Mutex
+		var arrived, got []string
+		join := func(id string) *Member {
+			m := New(Config{Via: hub.Member(), Log: slog.New(slog.DiscardHandler)})
+			m.HandleMail(func(l Mail) {
+				mu.Lock()
+				arrived = append(arrived, string(l.GetPayload()))
+				mu.Unlock()
+				if string(l.GetPayload()) == "refuse" {
+					l.Done(transport.Refuse(transport.CodeFull, "full"))
+					return
+				}
+				l.Done(nil)
+			})
+			if err := m.Join(t.Context(), cluster.Server{ID: id, Schema: "s"}); err != nil {
+				t.Fatal(err)
+			}
+			return m
+		}
+		x, y := join("x"), join("y")
+		e, err := y.Claim(t.Context(), "to")
+		if err != nil {
+			t.Fatal(err)
+		}
+		send := func(payload string) {
+			l := mailFrom("oak", 0)
+			l.Payload, l.Done = []byte(payload), func(err error) {
+				mu.Lock()
+				defer mu.Unlock()
+				got = append(got, fmt.Sprint(err))
+			}
+			x.Send(l)
+		}
+		var want []string
+		for range 2 {
+			for i := range 2*maxBatch + 1 {
+				send(fmt.Sprint(i))
+				want = append(want, fmt.Sprint(i))
+			}
+			synctest.Wait()
+			if !slices.Equal(arrived, want) || len(got) != len(want) || slices.ContainsFunc(got, func(s string) bool { return s != "<nil>" }) {
+				t.Errorf("%d of %d messages have arrived, with %d outcomes", len(arrived), len(want), len(got))
+			}
+		}
+		got = nil
+		send("refuse")
+		if synctest.Wait(); len(got) != 1 || !strings.Contains(got[0], "full") {
+			t.Errorf("outcomes %q", got)
+		}
+		if b := x.mail.boxes["y"]; x.mail.bytes != 0 || len(x.mail.lookups) != 0 || b == nil || b.size+len(b.queue)+len(b.running)+len(b.from) != 0 || b.begins {
+			t.Errorf("%d bytes, %d look-ups and the queue %+v remain", x.mail.bytes, len(x.mail.lookups), b)
+		}
+		if err := y.GiveUp(t.Context(), "to", e); err != nil {
+			t.Error(err)
+		}
+		if err := y.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		x.rooms.where = map[string]string{"to": "y"} // Its board is read later.
+		got = nil
+		send("late")
+		if synctest.Wait(); len(got) != 1 || got[0] != errNoRoom.Error() || len(x.mail.boxes) != 0 || x.mail.bytes != 0 {
+			t.Errorf("outcomes %q; %d queues with %d bytes remain", got, len(x.mail.boxes), x.mail.bytes)
+		}
+	})
+}
+
+// Close ends the calls with messages: it does not wait for a server that does not answer.
+func TestCloseEndsCallsWithMail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hub := cluster.NewMemory(0, func() time.Duration { return 0 })
+		var all []*Member
+		for _, id := range []string{"x", "y"} {
+			m := New(Config{Via: hub.Member()})
+			if err := m.Join(t.Context(), cluster.Server{ID: id}); err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, m)
+		}
+		hub.Freeze("y", true)
+		x, done := all[0], make(chan error, 1)
+		x.rooms.where = map[string]string{"to": "y"}
+		l := mailFrom("oak", 0)
+		l.Done = func(err error) { done <- err }
+		x.Send(l)
+		synctest.Wait()
+		began := time.Now()
+		if err := x.Close(t.Context()); err != nil || time.Since(began) > 0 {
+			t.Errorf("Close has taken %v: %v", time.Since(began), err)
+		}
+		if err := <-done; !errors.Is(err, ErrNoAnswer) {
+			t.Errorf("the outcome is %v", err)
+		}
+	})
 }
 
 // The outcome of a message is that of the handler, or the reason for which the batch had none.

@@ -112,6 +112,11 @@ func TestRoomsOfOtherServersAreCopied(t *testing.T) {
 	}
 	b.hub.Partition("y", 0)
 	sync("y elm 2 true", "y oak 3 true")
+	y.Announce("elm", []byte{0xff}) // An entry that cannot be read is none.
+	sync("y elm 0 false")
+	announce("elm", 2)
+	numbers = map[string]uint64{}
+	sync("y elm 2 true")
 	y.Announce("oak", nil)
 	sync("y oak 0 false")
 	if at, ok := x.Where("oak"); ok {
@@ -193,6 +198,30 @@ func TestAnswersOfCalls(t *testing.T) {
 	defer cancel()
 	if err := x.Call(over, "y", "double", &clusterv1.Reserve{Seats: 4}, nil); !errors.Is(err, cluster.ErrBusy) {
 		t.Errorf("a call without time: %v", err)
+	}
+}
+
+// A server whose cluster does not answer continues to join, and is a member as soon as it answers.
+// Any other error of Join leaves it alone.
+func TestAServerJoinsLater(t *testing.T) {
+	b := newBed(t)
+	b.hub.StoreGone(true)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	late := func(id string) (*membership.Member, error) {
+		m := membership.New(membership.Config{Via: b.hub.Member(), Log: slog.New(slog.DiscardHandler)})
+		return m, m.Join(over, cluster.Server{ID: id})
+	}
+	m, err := late("x")
+	if err != nil || m.ID() != "x" || m.Health().OK {
+		t.Fatalf("Join: %v; it is %q", err, m.ID())
+	}
+	if other, err := late("x"); err == nil || other.ID() != "" {
+		t.Errorf("a second server has the id, too: %v", err)
+	}
+	b.hub.StoreGone(false)
+	if _, err := m.Claim(t.Context(), "oak"); err != nil || !m.Health().OK {
+		t.Errorf("after the cluster answers: %v", err)
 	}
 }
 
