@@ -2,6 +2,7 @@ package netloop
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -9,9 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/netloop/netloop/cluster"
+	"github.com/netloop/netloop/internal/membership"
 	"github.com/netloop/netloop/internal/net/endpoint"
 	"github.com/netloop/netloop/internal/transport"
+	clusterv1 "github.com/netloop/netloop/proto/netloop/cluster/v1"
 )
 
 // member returns a connection to a cluster without other servers.
@@ -193,5 +198,57 @@ func TestWithoutACluster(t *testing.T) {
 	}
 	if err := s.closeElsewhere("oak", 0, 0, ""); err == nil {
 		t.Error("a room that does not exist is closed")
+	}
+}
+
+// A server that has no place for a room passes it on: three servers are asked in all.
+func TestAFullServerPassesARoomOn(t *testing.T) {
+	for full, want := range map[int]error{0: nil, 1: nil, 2: nil, 3: ErrTooManyRooms} {
+		hub := cluster.NewMemory(1000, func() time.Duration { return 0 })
+		cfg := Config{MaxRooms: 1} // The default room.
+		cfg.Cluster.Via, cfg.Cluster.Addr = hub.Member(), "x:1"
+		s := newStill(t, cfg, closedGame{new(opening)})
+		if err := s.joinCluster(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		asked := map[int]int{}
+		for i := range 4 {
+			m := membership.New(membership.Config{
+				Via: hub.Member(), Load: func() cluster.Load { return cluster.Load{MaxRooms: 10, MaxClients: 10} }, Now: func() time.Duration { return 0 },
+			})
+			membership.Handle(m, "open", func(context.Context, string, *clusterv1.OpenRoom) (proto.Message, error) {
+				if asked[i]++; len(asked) <= full {
+					return nil, transport.Refuse(2, "full") // 1 + its index in openErrors.
+				}
+				return &clusterv1.RoomOpened{Info: []byte("{}")}, nil
+			})
+			self := cluster.Server{ID: fmt.Sprint("y", i), Schema: hex.EncodeToString(s.schema.s.Fingerprint())}
+			if err := m.Join(t.Context(), self); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := s.PlaceRoom(t.Context(), RoomSpec{Name: "oak"})
+		if n := len(asked); !errors.Is(err, want) || n != min(full+1, maxTried) {
+			t.Errorf("%d full servers: %v, after %d were asked", full, err, n)
+		}
+	}
+}
+
+// The server is ready while its cluster does not answer, and says so.
+func TestReadinessNamesTheCluster(t *testing.T) {
+	hub := cluster.NewMemory(1000, func() time.Duration { return 0 })
+	cfg := Config{}
+	cfg.Cluster.Via, cfg.Cluster.Addr = hub.Member(), "x:1"
+	s := newStill(t, cfg, closedGame{new(opening)})
+	if err := s.joinCluster(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.ready.Store(true)
+	for _, gone := range []bool{false, true} {
+		hub.StoreGone(gone)
+		note, err := s.readiness()
+		if err != nil || strings.HasPrefix(note, "the cluster does not answer: ") != gone {
+			t.Errorf("without a store %v: %q, %v", gone, note, err)
+		}
 	}
 }

@@ -77,7 +77,7 @@ func TestARoomWhoseNameWasTakenEnds(t *testing.T) {
 		}
 		began := time.Now()
 		c.room.reclaimLater()
-		if c.room.e.Supervisor.Ending() == nil || time.Since(began) != reclaimEvery+storeTime { // It runs no tick.
+		if c.room.e.Supervisor.Ending() == nil || time.Since(began) != reclaimEvery+storeTime {
 			c.Errorf("after %v it continues beside a newer room: %v", time.Since(began), c.room.e.Supervisor.Ending() == nil)
 		}
 	})

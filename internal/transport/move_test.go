@@ -26,6 +26,7 @@ func newMoved(t *testing.T) *moved {
 	m.server.LetMove(Moves{
 		Admit: func(hello *netloopv1.Hello, known bool) (*Admitted, error) {
 			m.known = known
+			m.late() // The hello has arrived: the timeout has no effect.
 			if m.refuse != nil {
 				return nil, m.refuse
 			}
