@@ -86,7 +86,7 @@ const shareTime = 3 * time.Second
 
 // shareToken marks a token as used at all servers of the cluster.
 func (s *Server) shareToken(ctx context.Context, id string, keep time.Duration) error {
-	err := error(cluster.ErrBusy)
+	err := cluster.ErrBusy
 	if s.member.Health().OK {
 		ctx, cancel := context.WithTimeout(ctx, shareTime)
 		defer cancel()
