@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/netip"
 	"runtime/debug"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/netloop/netloop/cluster"
 	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/internal/directory"
-	"github.com/netloop/netloop/internal/net/endpoint"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -477,12 +475,6 @@ func (s *Server) reserveForOpener(r *Room, hello *netloopv1.Hello) error {
 	return err
 }
 
-// siteOf returns the site of an address. Opened rooms and invalid tickets count against the site.
-func siteOf(remote string) netip.Prefix {
-	at, _ := netip.ParseAddrPort(remote) // Invalid addresses share the zero site.
-	return endpoint.Site(at.Addr())
-}
-
 // openForDetached is openFor on another goroutine: a function of the game that calls
 // runtime.Goexit does not end the connection's goroutine.
 func (s *Server) openForDetached(ctx context.Context, game Opener, name string, request *room.Join) (*Room, bool, error) {
@@ -506,8 +498,17 @@ func (s *Server) openForDetached(ctx context.Context, game Opener, name string, 
 	case a := <-answers:
 		return a.r, a.opened, a.err
 	case <-ctx.Done():
-		return nil, false, s.room.e.Refusal("OpenFor", ctx.Err(), request.Addr)
+		return nil, false, s.refuseOpening(ctx, ctx.Err(), request)
 	}
+}
+
+// refuseOpening returns the refusal of a client for the error of OpenFor. A client that has left
+// meanwhile is no failure of the game.
+func (s *Server) refuseOpening(ctx context.Context, err error, request *room.Join) error {
+	if errors.Is(ctx.Err(), context.Canceled) && errors.Is(err, context.Canceled) {
+		return &transport.Refusal{Code: CodeLost, Text: "client has left"}
+	}
+	return s.room.e.Refusal("OpenFor", err, request.Addr)
 }
 
 // errOpenExited is the error of an OpenFor, or an Open, that has ended its goroutine.
@@ -525,7 +526,7 @@ func (s *Server) openFor(ctx context.Context, game Opener, name string, request 
 		return nil, false, err
 	}
 	if err != nil {
-		return nil, false, s.room.e.Refusal("OpenFor", err, request.Addr)
+		return nil, false, s.refuseOpening(ctx, err, request)
 	}
 	spec.Name = name
 	r, err = s.OpenRoom(within, spec)
@@ -542,7 +543,7 @@ func (s *Server) openFor(ctx context.Context, game Opener, name string, request 
 	case errors.Is(err, ErrClosing):
 		return nil, false, errDraining
 	case err != nil:
-		return nil, false, s.room.e.Refusal("OpenFor", err, request.Addr)
+		return nil, false, s.refuseOpening(ctx, err, request)
 	}
 	return r, true, nil
 }

@@ -159,6 +159,18 @@ func TestOneClientOpensAPrivateRoom(t *testing.T) {
 	}
 }
 
+// A client that leaves while the game decides about its room is no failure of the game.
+func TestAClientMayLeaveDuringOpenFor(t *testing.T) {
+	ctx, leave := context.WithCancel(t.Context())
+	s := newStill(t, Config{}, &opening{answer: func(within context.Context, _ string, _ *Join) (RoomSpec, error) {
+		leave()
+		<-within.Done()
+		return RoomSpec{}, within.Err()
+	}})
+	_, _, err := s.roomFor(ctx, &netloopv1.Hello{Room: "a"}, "10.1.2.3:4")
+	refusedWith(t, "a client that has left", err, CodeLost)
+}
+
 // A server with the largest number of rooms refuses programs and clients. A client that asks for a
 // room which the game opens gets it under the requested name, with the default CloseEmpty unless
 // the game sets another.

@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"strings"
 	"time"
 
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 
 	"github.com/netloop/netloop/internal/directory"
+	"github.com/netloop/netloop/internal/net/endpoint"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/transport"
 )
@@ -256,4 +258,10 @@ func (s *Server) reserveName(spec *RoomSpec) (*directory.Reservation[*Room], err
 		spec.Code = string(random[:])
 		return p, err
 	}
+}
+
+// siteOf returns the site of an address. Opened rooms and invalid tickets count against the site.
+func siteOf(remote string) netip.Prefix {
+	at, _ := netip.ParseAddrPort(remote) // Invalid addresses share the zero site.
+	return endpoint.Site(at.Addr())
 }
