@@ -177,7 +177,8 @@ func (a *Agent) watch(ctx context.Context) {
 // saw takes a GameServer from the sidecar.
 func (a *Agent) saw(g *gameServer) {
 	a.mu.Lock()
-	changed := a.lifecycle.saw(g.state, a.now())
+	// A state from before the answer to Ready may arrive after it.
+	changed := a.lifecycle.saw(g.state, a.now()) && (a.server == nil || a.server.state != g.state)
 	a.server = g
 	end := (g.deleted || g.state == shutdown) && !a.ending
 	a.ending = a.ending || end
