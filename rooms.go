@@ -488,7 +488,7 @@ func (s *Server) openForDetached(ctx context.Context, game Opener, name string, 
 		a := answer{err: errOpenExited}
 		defer func() {
 			if errors.Is(a.err, errOpenExited) {
-				a.err = s.room.e.Refusal("OpenFor", a.err, request.Addr)
+				a.err = s.room.e.Refusal(ctx, "OpenFor", a.err, request.Addr)
 			}
 			answers <- a
 		}()
@@ -498,17 +498,8 @@ func (s *Server) openForDetached(ctx context.Context, game Opener, name string, 
 	case a := <-answers:
 		return a.r, a.opened, a.err
 	case <-ctx.Done():
-		return nil, false, s.refuseOpening(ctx, ctx.Err(), request)
+		return nil, false, s.room.e.Refusal(ctx, "OpenFor", ctx.Err(), request.Addr)
 	}
-}
-
-// refuseOpening returns the refusal of a client for the error of OpenFor. A client that has left
-// meanwhile is no failure of the game.
-func (s *Server) refuseOpening(ctx context.Context, err error, request *room.Join) error {
-	if errors.Is(ctx.Err(), context.Canceled) && errors.Is(err, context.Canceled) {
-		return &transport.Refusal{Code: CodeLost, Text: "client has left"}
-	}
-	return s.room.e.Refusal("OpenFor", err, request.Addr)
 }
 
 // errOpenExited is the error of an OpenFor, or an Open, that has ended its goroutine.
@@ -526,7 +517,7 @@ func (s *Server) openFor(ctx context.Context, game Opener, name string, request 
 		return nil, false, err
 	}
 	if err != nil {
-		return nil, false, s.refuseOpening(ctx, err, request)
+		return nil, false, s.room.e.Refusal(ctx, "OpenFor", err, request.Addr)
 	}
 	spec.Name = name
 	r, err = s.OpenRoom(within, spec)
@@ -543,7 +534,7 @@ func (s *Server) openFor(ctx context.Context, game Opener, name string, request 
 	case errors.Is(err, ErrClosing):
 		return nil, false, errDraining
 	case err != nil:
-		return nil, false, s.refuseOpening(ctx, err, request)
+		return nil, false, s.room.e.Refusal(ctx, "OpenFor", err, request.Addr)
 	}
 	return r, true, nil
 }

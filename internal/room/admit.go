@@ -99,7 +99,7 @@ func (a *Admission) vet(ctx context.Context, join *Join, known *Identity) error 
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.AdmitTimeout)
 	defer cancel()
 	if err := a.askToAdmit(ctx, join); err != nil {
-		return a.Refusal("OnAdmit", err, join.Addr)
+		return a.Refusal(ctx, "OnAdmit", err, join.Addr)
 	}
 	return a.applyPenalty(ctx, join)
 }

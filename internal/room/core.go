@@ -195,8 +195,12 @@ func (c *core) reason(hook string, err error, g *panicguard.Guard, about ...any)
 	return declined.Code, declined.Text
 }
 
-// Refusal turns an error of an admission hook into the refusal that the client reads.
-func (c *core) Refusal(hook string, err error, remote string) error {
+// Refusal turns an error of an admission hook into the refusal that the client reads. ctx is that
+// of the connection: a client that has left meanwhile is no failure of the hook.
+func (c *core) Refusal(ctx context.Context, hook string, err error, remote string) error {
+	if errors.Is(ctx.Err(), context.Canceled) && errors.Is(err, context.Canceled) {
+		return &transport.Refusal{Code: transport.CodeLost, Text: "client has left"}
+	}
 	code, text := c.reason(hook, err, &c.aside, "client", remote)
 	if errors.Is(err, context.DeadlineExceeded) {
 		code, text = transport.CodeTimeout, "admission took too long"
