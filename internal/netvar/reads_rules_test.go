@@ -55,37 +55,53 @@ func TestAChangeOfTheFirstFieldIsHidden(t *testing.T) {
 	}
 }
 
+// viewed is an object with a reader of some of its fields; the reader acknowledges each packet.
+type viewed struct {
+	w    *World
+	o    *state.Object
+	v    *captain
+	p    *Peer
+	tick uint64
+}
+
+// newViewed returns an object after ten changes of a field that the reader reads.
+func newViewed(t *testing.T) *viewed {
+	class := classOf[captain](t, "captain")
+	s := &viewed{w: NewWorld(state.NewTable(class)), v: new(captain)}
+	s.w.SetReaders(class, ownersRead{})
+	s.o = s.w.Spawn(class, unsafe.Pointer(s.v), 0, 1)
+	s.p = s.w.NewPeer(1)
+	s.p.Handle = 0
+	for range 10 {
+		s.step(func() { s.v.X++ })
+	}
+	return s
+}
+
+// step edits the object, and sends the change.
+func (s *viewed) step(edit func()) {
+	s.tick++
+	s.w.Edit(s.o)
+	edit()
+	s.w.Capture(s.tick)
+	_, first := snap(s.p, s.tick, wide)
+	s.p.Ack([]Range{{first, first}})
+}
+
 // If the readable fields of an object are unchanged for longer than its history, the client keeps
 // its baseline: unreadable changes do not drop a version that the client uses.
 func TestARestingViewKeepsItsBaseline(t *testing.T) {
-	class := classOf[captain](t, "captain")
-	w := NewWorld(state.NewTable(class))
-	w.SetReaders(class, ownersRead{})
-	v := new(captain)
-	o := w.Spawn(class, unsafe.Pointer(v), 0, 1)
-	p, tick := w.NewPeer(1), uint64(0)
-	p.Handle = 0
-	step := func(edit func()) {
-		tick++
-		w.Edit(o)
-		edit()
-		w.Capture(tick)
-		_, first := snap(p, tick, wide)
-		p.Ack([]Range{{first, first}})
-	}
-	for range 10 {
-		step(func() { v.X++ })
-	}
+	s := newViewed(t)
 	for range 2 * state.Horizon {
-		step(func() { v.Ammo++ })
+		s.step(func() { s.v.Ammo++ })
 	}
-	w.Edit(o)
-	v.X++
-	w.Capture(tick + 1)
-	if !p.derived.Has(0) {
+	s.w.Edit(s.o)
+	s.v.X++
+	s.w.Capture(s.tick + 1)
+	if !s.p.derived.Has(0) {
 		t.Fatal("the object is not steady")
 	}
-	if e := p.peek(0); e.base != 10 || e.full != fullFirst || e.sent != 10 {
+	if e := s.p.peek(0); e.base != 10 || e.full != fullFirst || e.sent != 10 {
 		t.Errorf("the baseline is %d, want 10, the tick of the last readable change: %+v", e.base, e)
 	}
 }
@@ -93,35 +109,18 @@ func TestARestingViewKeepsItsBaseline(t *testing.T) {
 // If the history no longer has the first version with the values of a view, the next record of the
 // object is a full one.
 func TestAViewWithAnEvictedBaselineGetsAFullRecord(t *testing.T) {
-	class := classOf[captain](t, "captain")
-	w := NewWorld(state.NewTable(class))
-	w.SetReaders(class, ownersRead{})
-	v := new(captain)
-	o := w.Spawn(class, unsafe.Pointer(v), 0, 1)
-	p, tick := w.NewPeer(1), uint64(0)
-	p.Handle = 0
-	step := func(edit func()) {
-		tick++
-		w.Edit(o)
-		edit()
-		w.Capture(tick)
-		_, first := snap(p, tick, wide)
-		p.Ack([]Range{{first, first}})
-	}
-	for range 10 {
-		step(func() { v.X++ })
-	}
+	s := newViewed(t)
 	for range 20 {
-		step(func() { v.Ammo++ })
+		s.step(func() { s.v.Ammo++ })
 	}
-	o.Hist.Fit(0)
-	w.Edit(o)
-	v.X++
-	w.Capture(tick + 1)
-	if !p.derived.Has(0) || o.Hist.Floor(tick, o.Changed()) != 0 {
-		t.Fatalf("the object is steady: %v, and version %d was the newest, want the first", p.derived.Has(0), o.Hist.Floor(tick, o.Changed()))
+	s.o.Hist.Fit(0)
+	s.w.Edit(s.o)
+	s.v.X++
+	s.w.Capture(s.tick + 1)
+	if !s.p.derived.Has(0) || s.o.Hist.Floor(s.tick, s.o.Changed()) != 0 {
+		t.Fatalf("the object is steady: %v, and version %d was the newest, want the first", s.p.derived.Has(0), s.o.Hist.Floor(s.tick, s.o.Changed()))
 	}
-	if e := p.peek(0); e.base != 0 || e.full != fullEvicted {
+	if e := s.p.peek(0); e.base != 0 || e.full != fullEvicted {
 		t.Errorf("the baseline is %d, and the reason of a full record %d", e.base, e.full)
 	}
 }
