@@ -64,7 +64,7 @@ func (n *connection) newAttempt() *attempt {
 
 // greeting returns the client's side of the handshake.
 func (a *attempt) greeting() transport.Greeting {
-	g := transport.Greeting{Hello: a.hello, Adapt: a.adapt}
+	g := transport.Greeting{Hello: a.hello, Adapt: a.adapt, Limit: a.limit}
 	if a.holds {
 		g.Hold = a.hold
 	}

@@ -91,6 +91,19 @@ var (
 	ends   = []string{"despawn 0", "despawn 1", "despawn 2"}
 )
 
+// The server resumes the seat before the limit of the client's attempt, but the welcome arrives
+// after it: the client's next attempt resumes the seat.
+func TestAWelcomeAfterTheLimitOfAnAttempt(t *testing.T) {
+	r, c := newReconnectWorld(t, netlooptest.Link{Delay: 300 * time.Millisecond}, nil)
+	r.Break(c)
+	r.wait(c, client.Reconnecting)
+	r.wait(c, client.Playing)
+	if c.ID() != 1 || c.Stats().Resumes != 1 {
+		t.Errorf("client %d has resumed %d times, want client 1 once; the server had %q", c.ID(), c.Stats().Resumes, r.events)
+	}
+	r.agrees(t, c)
+}
+
 // A client resumes after a black hole that is shorter than the reserved time of its seat. After a
 // longer one it joins anew, and its watchers get the despawns of its objects.
 func TestAClientResumesAfterABlackHole(t *testing.T) {

@@ -1,8 +1,10 @@
 package transport
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -66,6 +68,9 @@ type Greeting struct {
 	// Hold delays the hello: it is called once the connection is established, and the hello is sent
 	// when Hold's argument is called, once and by any goroutine. A nil Hold does not delay it.
 	Hold func(send func())
+	// Limit bounds the handshake over a carrier in memory, which has no context. 0 is the carrier's
+	// own limit.
+	Limit time.Duration
 
 	parts  int
 	size   int
@@ -133,7 +138,9 @@ func (g *Greeting) adapt() error {
 func (g *Greeting) Reads() bool { return g.parts > 0 && !g.done }
 
 // Goodbye returns the reason with which a client closes the connection after an error of the
-// handshake: the server's protocol error, or the mismatch of the tables.
+// handshake: the server's protocol error, the mismatch of the tables, or a timeout if the client
+// has a seat. The server may have resumed the seat already, and CodeLeft would release it before
+// the client's next attempt.
 func (g *Greeting) Goodbye(err error) Closed {
 	var closed *Closed
 	var refusal *Refusal
@@ -144,6 +151,8 @@ func (g *Greeting) Goodbye(err error) Closed {
 		return Closed{Code: CodeProtocol, Text: ErrFrameTooLarge.Error()}
 	case errors.As(err, &refusal) && refusal.Code == CodeSchemaMismatch && g.done:
 		return Closed{Code: CodeSchemaMismatch, Text: clip(refusal.Text)}
+	case errors.Is(err, context.DeadlineExceeded) && len(g.Hello.GetResume().GetToken()) > 0:
+		return Closed{Code: CodeTimeout, Text: "server did not answer in time"}
 	}
 	return Closed{Code: CodeLeft}
 }

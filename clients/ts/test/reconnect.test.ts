@@ -63,6 +63,27 @@ test("a client comes back with its secret, and no message is lost or comes twice
   assert.deepEqual([client.id, client.stats.drops, client.stats.resumes], [7, 1, 1]);
 });
 
+test("an attempt that ends at its limit keeps the seat, which the server may have resumed, and one that the page ends leaves it", async () => {
+  for (const closed of [false, true]) {
+    const { rig, client } = await playing();
+    rig.peer.client.cut();
+    rig.step();
+    await redialled(rig, 2);
+    const attempt = rig.peer;
+    attempt.hear();
+    if (closed) client.close();
+    else await redialled(rig, 3);
+    attempt.hear();
+    assert.equal(attempt.closed?.code, closed ? Code.Left : Code.Timeout);
+  }
+  const rig = new Rig();
+  const dialled = rig.dial({ timeoutMs: 1000 }).catch((e: { code: number }) => e.code);
+  await settle();
+  rig.clock.pass(1001);
+  assert.equal(await dialled, Code.Timeout);
+  assert.equal(rig.peer.hear().closed?.code, Code.Left, "a client without a seat leaves");
+});
+
 test("where the place is gone the client joins anew: objects despawn, calls fail, the id is another", async () => {
   const { rig, client, phases } = await playing();
   const call = client.call("ask", { Text: "?" }).catch((e: { code: number }) => e.code);

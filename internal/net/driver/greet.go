@@ -20,7 +20,11 @@ const DefaultTablesTimeout = 5 * time.Second
 // first part of the server's tables to the last. After an error Greet closes the connection with a
 // goodbye.
 func Greet(ctx context.Context, conn Conn, g *transport.Greeting, hello []byte, tables time.Duration) (*netloopv1.Welcome, error) {
-	stop := context.AfterFunc(ctx, func() { conn.Close(transport.CodeLeft, "") })
+	goodbye := func(err error) {
+		bye := g.Goodbye(err)
+		conn.Close(bye.Code, bye.Text)
+	}
+	stop := context.AfterFunc(ctx, func() { goodbye(ctx.Err()) })
 	var w *netloopv1.Welcome
 	err := hold(ctx, conn, g)
 	if err == nil {
@@ -30,8 +34,7 @@ func Greet(ctx context.Context, conn Conn, g *transport.Greeting, hello []byte, 
 		err = ctx.Err() // The connection is being closed.
 	}
 	if err != nil {
-		bye := g.Goodbye(err)
-		conn.Close(bye.Code, bye.Text)
+		goodbye(err)
 	}
 	return w, err
 }

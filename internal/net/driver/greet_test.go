@@ -103,6 +103,34 @@ func TestHowAGreetingEnds(t *testing.T) {
 	}
 }
 
+// A client that gives up an attempt after its limit leaves, unless it has a seat, which the server
+// may have resumed already: then it reports a timeout. A user that cancels leaves in both cases.
+func TestAnAttemptIsGivenUp(t *testing.T) {
+	for _, seat := range []string{"", "secret"} {
+		for _, cancelled := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				w := nettest.NewWire()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				if cancelled {
+					cancel()
+				}
+				hello := nettest.Hello()
+				hello.Resume = &netloopv1.Resume{Token: []byte(seat)}
+				_, err := Greet(ctx, w, &transport.Greeting{Hello: hello}, nil, time.Second)
+				synctest.Wait()
+				want := transport.CodeLeft
+				if seat != "" && !cancelled {
+					want = transport.CodeTimeout
+				}
+				if err == nil || len(w.Closes) == 0 || w.Closes[0].Code != want {
+					t.Errorf("seat %q, cancelled %v: %v; it closes with %v, want %v", seat, cancelled, err, w.Closes, want)
+				}
+			})
+		}
+	}
+}
+
 // If the user cancels at the moment of the welcome, Greet returns context.Canceled, because the
 // connection is being closed. If the user cancels at the moment of a refusal, Greet returns the
 // refusal.

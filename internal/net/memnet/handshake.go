@@ -1,6 +1,7 @@
 package memnet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -44,11 +45,11 @@ func (c *Conn) dial(g transport.Greeting, cfg transport.SessionConfig, done func
 		c.net.after(0, func() { finish(nil, &transport.Closed{Code: transport.CodeProtocol, Text: err.Error()}) })
 		return
 	}
-	c.net.after(HandshakeTimeout, func() {
+	limit := min(cmp.Or(g.Limit, HandshakeTimeout), HandshakeTimeout)
+	c.net.after(limit, func() {
 		if !finished {
-			late := transport.Closed{Code: transport.CodeTimeout, Text: "no answer within " + HandshakeTimeout.String()}
-			e.quit(late)
-			finish(nil, &late)
+			e.quit(g.Goodbye(context.DeadlineExceeded))
+			finish(nil, &transport.Closed{Code: transport.CodeTimeout, Text: "no answer within " + limit.String()})
 		}
 	})
 	e.read = func() { e.readAnswer(&g, finish) }

@@ -142,11 +142,11 @@ class Race {
     this.closeOthers(c);
   }
 
-  private closeOthers(but?: Candidate): void {
+  private closeOthers(but?: Candidate, code: number = Code.Left): void {
     for (const [c, abort] of this.aborts) {
       if (c === but) continue;
       abort.abort();
-      this.open.get(c)?.close(Code.Left, "");
+      this.open.get(c)?.close(code, "");
     }
   }
 
@@ -158,7 +158,9 @@ class Race {
   private fail(code: number, text: string, error = new NetloopError(code, text)): void {
     if (this.done) return;
     this.finish();
-    this.closeOthers();
+    // The server may have resumed the client's seat, and Left would release it before the next attempt.
+    const late = code === Code.Timeout && this.cfg.hello?.resume?.kept;
+    this.closeOthers(undefined, late ? Code.Timeout : Code.Left);
     this.reject(error);
   }
 
