@@ -116,7 +116,7 @@ func TestAClientResumesAfterABlackHole(t *testing.T) {
 	}{
 		{6 * time.Second, perfect, []string{"join 1", "drop 1", "resume 1"}, spawns, 1},
 		{6 * time.Second, bad, []string{"join 1", "drop 1", "resume 1"}, spawns, 1},
-		{40 * time.Second, bad, []string{"join 1", "drop 1", "leave 1", "join 2"}, slices.Concat(spawns, ends, spawns), 2},
+		{38 * time.Second, bad, []string{"join 1", "drop 1", "leave 1", "join 2"}, slices.Concat(spawns, ends, spawns), 2},
 	} {
 		r, c := newReconnectWorld(t, x.link, nil)
 		r.Cut(c)
