@@ -45,6 +45,8 @@ type Saver[T any] struct {
 	cfg         Config[T]
 	incarnation uint64
 	calls       chan struct{} // holds a value during a call of the store
+	begun       uint64        // writes that have begun
+	stored      uint64        // newest write that has succeeded, under calls
 
 	handed   bool // the room moves to another server, which has the state
 	changed  bool // since the last save began, or that save has failed
@@ -122,11 +124,8 @@ func (s *Saver[T]) save(t *netloop.Tick) {
 	write := s.write()
 	s.pending, s.changed = true, false
 	next := t.In(max(s.cfg.Every, 0))
-	calls := s.calls
 	netloop.Go(t, func(ctx context.Context) (struct{}, error) {
-		calls <- struct{}{} // Saves do not overlap, so it is free.
-		defer func() { <-calls }()
-		err := write(ctx)
+		err := write(ctx, false)
 		switch {
 		case err == nil:
 			return struct{}{}, nil
@@ -175,19 +174,48 @@ func (s *Saver[T]) report(t *netloop.Tick, err error) {
 	}
 }
 
-// write encodes the present state, and returns the function that stores it.
-func (s *Saver[T]) write() func(context.Context) error {
+// write encodes the present state, and returns the function that stores it, with repetitions if it
+// is the last one. The function waits until no other one calls the store. It does nothing if a
+// newer state is stored already: its goroutine may have started late.
+func (s *Saver[T]) write() func(ctx context.Context, last bool) error {
 	keeper, key, incarnation := s.cfg.Keeper, s.cfg.Key, s.incarnation
+	s.begun++
+	number := s.begun
 	state := s.cfg.Save()
-	if state == nil {
-		return func(ctx context.Context) error { return keeper.store.Delete(ctx, key, incarnation) }
+	var record []byte
+	var err error
+	if state != nil {
+		record, err = json.Marshal(state)
 	}
-	record, err := json.Marshal(state)
-	return func(ctx context.Context) error {
-		if err != nil {
+	call := func(ctx context.Context) error {
+		switch {
+		case err != nil:
 			return fmt.Errorf("the state cannot be encoded: %w", err)
+		case state == nil:
+			return keeper.store.Delete(ctx, key, incarnation)
 		}
 		return keeper.store.Save(ctx, key, incarnation, record)
+	}
+	return func(ctx context.Context, last bool) error {
+		select {
+		case s.calls <- struct{}{}:
+			defer func() { <-s.calls }()
+		case <-ctx.Done():
+			return fmt.Errorf("the save before does not end: %w", ctx.Err())
+		}
+		if number < s.stored {
+			return nil
+		}
+		var err error
+		if last {
+			err = repeat(ctx, func() error { return call(ctx) })
+		} else {
+			err = call(ctx)
+		}
+		if err == nil {
+			s.stored = number
+		}
+		return err
 	}
 }
 
@@ -196,30 +224,18 @@ func (s *Saver[T]) close(ctx context.Context, why *netloop.Closed) error {
 	if !s.changed || s.handed || why.Code == netloop.CodeInternal {
 		return nil
 	}
-	if err := s.writeLast(ctx); err != nil {
+	if err := s.write()(ctx, true); err != nil {
 		return fmt.Errorf("persist: %q: the last changes are lost: %w", s.cfg.Key, err)
 	}
 	s.changed = false
 	return nil
 }
 
-// writeLast stores the present state after the save that is under way.
-func (s *Saver[T]) writeLast(ctx context.Context) error {
-	select { // A save that was left behind may still write.
-	case s.calls <- struct{}{}:
-		defer func() { <-s.calls }()
-	case <-ctx.Done():
-		return fmt.Errorf("the save before the last one does not end: %w", ctx.Err())
-	}
-	write := s.write()
-	return repeat(ctx, func() error { return write(ctx) })
-}
-
 // handOver stores the state for the room on another server. No field that later ticks read changes,
 // so that a replay of a room that continues is the same.
 func (s *Saver[T]) handOver(ctx context.Context) error {
 	s.handed = true
-	if err := s.writeLast(ctx); err != nil {
+	if err := s.write()(ctx, true); err != nil {
 		return fmt.Errorf("persist: %q: %w", s.cfg.Key, err)
 	}
 	return nil
