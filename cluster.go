@@ -237,6 +237,9 @@ func (r *Room) hold() error {
 	if r.transfer.moving.Load() {
 		return errMoving
 	}
+	if r.transfer.seating.Load() > int64(r.server.clock.Now()) {
+		return errSeating
+	}
 	switch err := r.server.member.Hold(r.spec.Name, e); {
 	case err == nil:
 		return nil

@@ -71,7 +71,7 @@ func (s *Server) openAt(ctx context.Context, server string, spec RoomSpec) (info
 		return info, fmt.Errorf("netloop: PlaceRoom: %w", err)
 	}
 	var opened clusterv1.RoomOpened
-	q := &clusterv1.OpenRoom{Spec: text, Params: []byte(spec.packed)}
+	q := &clusterv1.OpenRoom{Spec: text, Params: []byte(spec.packed), HandedOver: spec.handedOver}
 	if err := s.member.Call(ctx, server, "open", q, &opened); err != nil {
 		return info, openError(err)
 	}
@@ -121,7 +121,7 @@ func (s *Server) openCalled(ctx context.Context, _ string, q *clusterv1.OpenRoom
 	if err := json.Unmarshal(q.GetSpec(), &spec); err != nil {
 		return nil, fmt.Errorf("malformed description of a room: %w", err)
 	}
-	spec.packed = schema.Parcel(q.GetParams())
+	spec.packed, spec.handedOver = schema.Parcel(q.GetParams()), q.GetHandedOver()
 	info, err := s.openInTime(ctx, spec)
 	for i, known := range openErrors {
 		if errors.Is(err, known) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,6 +27,7 @@ import (
 //	Store: the state is saved
 //	GiveUp: the name is free ──── call "open" ───────────▶ Claim: the next incarnation
 //	                                                       Open: loads the state
+//	                                                       newcomers without a ticket wait
 //	seats, 128 clients a call ─── call "seat" ───────────▶ a ticket for each player, bound to it
 //	Depart: the frame moved; the room ends                 clients join with their tickets
 //
@@ -62,6 +64,9 @@ func (r *Room) OnHandOver(h HandOver) {
 // objects by Subject. Then this room ends, with [CodeClosing]; OnLeave gets [CodeMoved] for each
 // moved client. Messages and inputs that no tick has taken are lost, as in [Client.Move].
 //
+// The other server restores the rest in Open, from the stored state: for example a lock, the time
+// scale and published data. The room admits newcomers there once its clients have their seats.
+//
 // Clients that have lost their connection return as newcomers. Delayed spectators see the end of
 // the room and may join again. Tickets that are not used yet are refused with [CodeTicket].
 //
@@ -95,8 +100,9 @@ func (r *Room) OnDuplicate(fn func(t *Tick) (handOver bool)) {
 
 // transfer is the state of a room's move to another server.
 type transfer struct {
-	moving atomic.Bool              // the room is being handed over, and admits nobody
-	closed atomic.Pointer[room.End] // how the room was told to end; nil: it was not
+	moving  atomic.Bool              // the room is being handed over, and admits nobody
+	seating atomic.Int64             // time until which an arrived room keeps seats for its players
+	closed  atomic.Pointer[room.End] // how the room was told to end; nil: it was not
 }
 
 const (
@@ -118,7 +124,10 @@ const (
 // textElsewhere is the reason for the clients of a room that has moved.
 const textElsewhere = "the room continues on another server"
 
-var errMoving = transport.Refuse(CodeBusy, "the room is moving to another server: try again")
+var (
+	errMoving  = transport.Refuse(CodeBusy, "the room is moving to another server: try again")
+	errSeating = transport.Refuse(CodeBusy, "the room has moved to this server, and its players join first: try again")
+)
 
 // Reasons for a hand-over that does not begin.
 var (
@@ -128,7 +137,13 @@ var (
 	errHandsOver = errors.New("netloop: HandOver: the room is moving already, or ends")
 )
 
-// handOver moves the room after its next tick, and waits for the outcome or the end of ctx.
+// errMoveWaits is the outcome of a hand-over that waits for a further tick, because a client is
+// about to move to another room.
+var errMoveWaits = errors.New("a client moves to another room")
+
+// handOver moves the room after its next tick, and waits for the outcome or the end of ctx. Clients
+// that the game has moved to other rooms leave first; for their tickets the room waits for
+// cluster.StoreTime at most.
 func (r *Room) handOver(ctx context.Context, to Place) error {
 	s := r.server
 	switch {
@@ -149,20 +164,27 @@ func (r *Room) handOver(ctx context.Context, to Place) error {
 	if server == s.ID() {
 		return errNoPlace
 	}
-	outcome := make(chan error, 1) // One sender, one value.
-	begins := r.e.Transfer.Between(func() *transport.Closed {
-		why, err := r.move(server)
-		outcome <- err
-		return why
-	})
-	if !begins {
-		return errHandsOver
-	}
-	select {
-	case err := <-outcome:
-		return err
-	case <-ctx.Done():
-		return fmt.Errorf("netloop: HandOver: no tick has ended meanwhile: %w", context.Cause(ctx))
+	for until := s.clock.Now() + cluster.StoreTime; ; {
+		outcome := make(chan error, 1) // One sender, one value.
+		begins := r.e.Transfer.Between(func() (why *transport.Closed) {
+			err := errMoveWaits
+			if s.clock.Now() >= until || !slices.ContainsFunc(r.e.Clients(), (*room.Client).MoveWaits) {
+				why, err = r.move(server)
+			}
+			outcome <- err
+			return why
+		})
+		if !begins {
+			return errHandsOver
+		}
+		select {
+		case err := <-outcome:
+			if !errors.Is(err, errMoveWaits) {
+				return err
+			}
+		case <-ctx.Done():
+			return fmt.Errorf("netloop: HandOver: no tick has ended meanwhile: %w", context.Cause(ctx))
+		}
 	}
 }
 
@@ -191,6 +213,11 @@ func (r *Room) move(server string) (*transport.Closed, error) {
 		}
 	} else {
 		s.metrics.HandedOver.Add(1, "ok")
+	}
+	if e := r.transfer.closed.Load(); e != nil && e.Drain == 0 { // The room has no time left there.
+		step(inspect.MoveArrived, "the room was closed meanwhile")
+		r.forwardClose(server)
+		return &e.Why, nil
 	}
 	moved, left := r.depart(server)
 	step(inspect.MoveArrived, fmt.Sprintf("clients: %d with a seat on server %s, %d without", moved, server, left))
@@ -253,7 +280,7 @@ func (r *Room) openOn(server string) error {
 		return clusterError(err)
 	}
 	spec := r.spec
-	spec.Place = Place{}
+	spec.Place, spec.handedOver = Place{}, true
 	_, err := s.openAt(ctx, server, spec)
 	return err
 }
@@ -331,9 +358,6 @@ func (r *Room) seats(ctx context.Context, server string) map[uint64]transport.Mo
 	}
 	q, ids, size := &clusterv1.SeatPlayers{Room: []byte(r.spec.Name)}, []uint64(nil), 0
 	ask := func() {
-		if len(ids) == 0 {
-			return
-		}
 		var seated clusterv1.PlayersSeated
 		if err := r.server.member.Call(ctx, server, "seat", q, &seated); err != nil {
 			r.e.Log().Error("seats of clients cannot be reserved on another server", "server", server, "clients", len(ids), "error", err)
@@ -346,19 +370,20 @@ func (r *Room) seats(ctx context.Context, server string) map[uint64]transport.Mo
 		q.Players, ids, size = nil, nil, 0
 	}
 	for _, c := range r.e.Clients() {
-		if !c.Connected() || c.IsFeed() {
+		if !c.Connected() || c.IsFeed() || c.OnItsWay() {
 			continue
 		}
 		p, err := playerOf(c.Join())
 		if n := proto.Size(p); err != nil || n > maxSeatBytes {
 			r.e.Log().Error("client cannot move to another server: its claims are too large, or cannot be encoded", "client", c.ID(), "bytes", n, "error", err)
 			continue
-		} else if size += n; size > maxSeatBytes || len(ids) == maxSeatPlayers {
+		} else if size += n; len(ids) > 0 && size > maxSeatBytes || len(ids) == maxSeatPlayers {
 			ask()
 			size = n
 		}
 		q.Players, ids = append(q.Players, p), append(ids, c.ID())
 	}
+	q.Last = true
 	ask()
 	return moves
 }
@@ -397,6 +422,9 @@ func (s *Server) seatCalled(ctx context.Context, _ string, q *clusterv1.SeatPlay
 			r.server.log.Warn("player has no seat in a room that continues here", "room", r.spec.Name, "subject", string(p.GetSubject()), "error", err)
 		}
 		seated.Tickets = append(seated.Tickets, []byte(ticket))
+	}
+	if q.GetLast() {
+		r.transfer.seating.Store(0)
 	}
 	return seated, nil
 }

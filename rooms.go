@@ -110,6 +110,9 @@ func (s *Server) OpenRoom(ctx context.Context, spec RoomSpec) (*Room, error) {
 		}
 		return nil, err
 	}
+	if spec.handedOver {
+		r.transfer.seating.Store(int64(s.clock.Now() + openTime))
+	}
 	s.keepTicks(r)
 	r.fetched = nil
 	filled = true

@@ -95,7 +95,8 @@ type RoomSpec struct {
 	// means no parameters. In the specs that [Room.Spec] and [Server.Rooms] return, Params is nil.
 	Params any
 
-	packed schema.Parcel // encoded Params
+	packed     schema.Parcel // encoded Params
+	handedOver bool          // the room comes from another server: see transfer.seating
 }
 
 // NeverClose is the [RoomSpec] CloseEmpty of a room that does not close while it is empty.

@@ -95,6 +95,9 @@ func (s *Server) bindElsewhere(ctx context.Context, q *clusterv1.Bind, who *room
 			return nil, fmt.Errorf("claims of the player's token: %w", err)
 		}
 	}
+	if who.Subject == "" {
+		q.Token = []byte(who.Token)
+	}
 	q.Subject, q.FromRoom, q.FromClient, q.FromNumber = []byte(who.Subject), []byte(from.Room), from.Client, from.Number
 	var bound clusterv1.Bound
 	if err := s.member.Call(ctx, server, "bind", q, &bound); err != nil {
@@ -112,7 +115,7 @@ func (s *Server) bindCalled(ctx context.Context, from string, q *clusterv1.Bind)
 	if s.draining.Load() {
 		return nil, errDraining
 	}
-	who := &room.Identity{Subject: string(q.GetSubject()), From: room.Origin{
+	who := &room.Identity{Subject: string(q.GetSubject()), Token: string(q.GetToken()), From: room.Origin{
 		Room: string(q.GetFromRoom()), Client: q.GetFromClient(), Number: q.GetFromNumber(),
 	}}
 	if q.GetFromClient() != 0 {
@@ -184,12 +187,15 @@ func (s *Server) sendElsewhere(ctx context.Context, hello *netloopv1.Hello, byTi
 		q = &clusterv1.Bind{Ticket: []byte(hello.GetTicket())}
 		name, _ = room.TicketRoom(hello.GetTicket())
 	}
-	if _, ok := s.member.Where(name); !ok {
-		return nil
-	}
 	if !s.openings.Allow(siteOf(remote), s.clock.Now()) {
 		s.metrics.Drops.Add(1, "rooms", "site")
 		return transport.Refuse(CodeBusy, "too many rooms of other servers were requested from your address, try again later")
+	}
+	if !s.elsewhere(ctx, name) {
+		if _, opens := s.game.(Opener); opens && !byTicket {
+			s.openings.Refund(siteOf(remote)) // The opening is charged.
+		}
+		return nil
 	}
 	who := &room.Join{Token: hello.GetToken(), Addr: remote, Params: hello.GetParams(), Ticket: byTicket}
 	if err := s.identify(ctx, who, name); err != nil {
@@ -204,6 +210,18 @@ func (s *Server) sendElsewhere(ctx context.Context, hello *netloopv1.Hello, byTi
 		refusal.Moved = m
 	}
 	return refusal
+}
+
+// lookUpTime is the time for which a client waits for the cluster's answer whether a room exists.
+const lookUpTime = time.Second
+
+// elsewhere reports whether another server has a room. It asks the cluster for a room that no
+// listing has, because the room was opened or moved in the last moment.
+func (s *Server) elsewhere(ctx context.Context, name string) bool {
+	ctx, cancel := context.WithTimeout(ctx, lookUpTime)
+	defer cancel()
+	_, err := s.member.Find(ctx, name)
+	return err == nil
 }
 
 // moveStates are the states of a move after the steps that a room tells.

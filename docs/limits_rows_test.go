@@ -115,7 +115,7 @@ var limitRows = map[string][]string{
 	"internal/directory": {
 		"invalid tickets and codes of a site | {RoomBurst} at once, then one in {RoomInterval}",
 		"… the interval at which the list of rooms is made | every {ListInterval}",
-		"rooms that clients of a site (IPv4 address, IPv6 /56) let a game open | {RoomBurst} at once, then one in {RoomInterval}",
+		"rooms that clients of a site (IPv4 address, IPv6 /56) let a game open, or look up in the cluster | {RoomBurst} at once, then one in {RoomInterval}",
 		"… sites that are remembered | {MaxSites}",
 	},
 	"internal/grid": {

@@ -44,6 +44,8 @@ type bookServer struct {
 	events *[]string
 	rooms  map[string]*netloop.Room // the newest of each name
 	stays  bool                     // a duplicate ends without handing over
+	stored func()                   // called once after a hand-over has stored the record; or nil
+	during func()                   // called once while a room opens; or nil
 }
 
 func (*bookServer) Schema() *netloop.Schema { return bookkeeping }
@@ -62,6 +64,10 @@ func (s *bookServer) Open(r *netloop.Room) error {
 		*s.events = append(*s.events, s.id+" "+r.Spec().Name+": "+fmt.Sprintf(format, a...))
 	}
 	s.rooms[r.Spec().Name] = r
+	if fn := s.during; fn != nil {
+		s.during = nil
+		fn()
+	}
 	state := book{Commands: map[string][]int32{}}
 	saver, stored, err := persist.Keep(r, persist.Config[book]{Keeper: s.keeper, Save: func() *book { return &state }})
 	if err != nil {
@@ -70,6 +76,13 @@ func (s *bookServer) Open(r *netloop.Room) error {
 	if stored != nil {
 		state = *stored
 	}
+	r.OnHandOver(netloop.HandOver{Store: func(context.Context) error {
+		if fn := s.stored; fn != nil {
+			s.stored = nil
+			fn()
+		}
+		return nil
+	}})
 	state.Opened++
 	r.OnJoin(func(_ *netloop.Tick, c *netloop.Client) error {
 		note("%s joins as %d", c.Join().Subject, c.Join().Role())
@@ -121,9 +134,9 @@ func newHandOverBed(t *testing.T, o ...netlooptest.Option) *handOverBed {
 
 func (b *handOverBed) server(id string, o ...netlooptest.Option) *bookServer {
 	s := &bookServer{id: id, keeper: persist.New(&b.store), events: &b.events, rooms: map[string]*netloop.Room{}}
-	s.World = netlooptest.New(b.T, s, append(o, netlooptest.Configure(func(c *netloop.Config) {
+	s.World = netlooptest.New(b.T, s, append([]netlooptest.Option{netlooptest.Configure(func(c *netloop.Config) {
 		c.Cluster.Via, c.Cluster.ID, c.Cluster.Addr = b.hub.Member(), id, id+":1"
-	}))...)
+	})}, o...)...)
 	return s
 }
 

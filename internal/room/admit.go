@@ -93,6 +93,7 @@ func (a *Admission) admit(ctx context.Context, hello *netloopv1.Hello, remote st
 func (a *Admission) vet(ctx context.Context, join *Join, known *Identity) error {
 	if known != nil {
 		join.Subject, join.Claims = known.Subject, known.Claims
+		join.Token = cmp.Or(known.Token, join.Token)
 	} else if err := a.cfg.Identify(ctx, join); err != nil {
 		return err
 	}

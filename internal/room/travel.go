@@ -187,6 +187,13 @@ func (cs *connections) tell(c *Client) {
 	c.session.Close(transport.CodeMoved, b.Ticket)
 }
 
+// MoveWaits reports whether the client's move to another room waits for its ticket.
+func (c *Client) MoveWaits() bool { return c.binding && c.Connected() }
+
+// OnItsWay reports whether the client was sent its move to another server and has not arrived there
+// yet.
+func (c *Client) OnItsWay() bool { return c.travels.bound != nil && c.told }
+
 // mustTell reports whether the client was not sent its newest move yet.
 func (c *Client) mustTell() bool { return c.travels.bound != nil && !c.told }
 

@@ -10,10 +10,11 @@ import (
 )
 
 // Identity is the player to which a ticket is bound: a player of another server, which has
-// identified it. The client with the ticket needs no token.
+// identified it, or stored its token. The client with the ticket needs no token.
 type Identity struct {
 	Subject string
 	Claims  map[string]any
+	Token   string // for the game's admission, if only that identifies the player; else empty
 	From    Origin
 }
 

@@ -1176,7 +1176,10 @@ type OpenRoom struct {
 	// The room's description, as JSON.
 	Spec []byte `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"`
 	// The parameters of the room, packed.
-	Params        []byte `protobuf:"bytes,2,opt,name=params,proto3" json:"params,omitempty"`
+	Params []byte `protobuf:"bytes,2,opt,name=params,proto3" json:"params,omitempty"`
+	// The room was handed over: for 5 s, or until the last SeatPlayers, it admits
+	// only clients with a ticket.
+	HandedOver    bool `protobuf:"varint,3,opt,name=handed_over,json=handedOver,proto3" json:"handed_over,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1223,6 +1226,13 @@ func (x *OpenRoom) GetParams() []byte {
 		return x.Params
 	}
 	return nil
+}
+
+func (x *OpenRoom) GetHandedOver() bool {
+	if x != nil {
+		return x.HandedOver
+	}
+	return false
 }
 
 // RoomOpened is the result of OpenRoom.
@@ -1491,7 +1501,10 @@ type Bind struct {
 	// See from_room.
 	FromClient uint64 `protobuf:"varint,7,opt,name=from_client,json=fromClient,proto3" json:"from_client,omitempty"`
 	// See from_room.
-	FromNumber    uint64 `protobuf:"varint,8,opt,name=from_number,json=fromNumber,proto3" json:"from_number,omitempty"`
+	FromNumber uint64 `protobuf:"varint,8,opt,name=from_number,json=fromNumber,proto3" json:"from_number,omitempty"`
+	// The token of a client that the calling server has not identified, for the
+	// admission of the room's game.
+	Token         []byte `protobuf:"bytes,9,opt,name=token,proto3" json:"token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1580,6 +1593,13 @@ func (x *Bind) GetFromNumber() uint64 {
 		return x.FromNumber
 	}
 	return 0
+}
+
+func (x *Bind) GetToken() []byte {
+	if x != nil {
+		return x.Token
+	}
+	return nil
 }
 
 // Bound is the result of Bind.
@@ -1974,7 +1994,9 @@ type SeatPlayers struct {
 	// Name of the room.
 	Room []byte `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
 	// The players.
-	Players       []*Player `protobuf:"bytes,2,rep,name=players,proto3" json:"players,omitempty"`
+	Players []*Player `protobuf:"bytes,2,rep,name=players,proto3" json:"players,omitempty"`
+	// No call for further players of the room follows.
+	Last          bool `protobuf:"varint,3,opt,name=last,proto3" json:"last,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2021,6 +2043,13 @@ func (x *SeatPlayers) GetPlayers() []*Player {
 		return x.Players
 	}
 	return nil
+}
+
+func (x *SeatPlayers) GetLast() bool {
+	if x != nil {
+		return x.Last
+	}
+	return false
 }
 
 // Player is a client of a room that continues on another server.
@@ -2226,10 +2255,12 @@ const file_netloop_cluster_v1_cluster_proto_rawDesc = "" +
 	"\x05Reply\x12\x12\n" +
 	"\x04body\x18\x01 \x01(\fR\x04body\x12\x12\n" +
 	"\x04code\x18\x02 \x01(\x03R\x04code\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\fR\x04text\"6\n" +
+	"\x04text\x18\x03 \x01(\fR\x04text\"W\n" +
 	"\bOpenRoom\x12\x12\n" +
 	"\x04spec\x18\x01 \x01(\fR\x04spec\x12\x16\n" +
-	"\x06params\x18\x02 \x01(\fR\x06params\" \n" +
+	"\x06params\x18\x02 \x01(\fR\x06params\x12\x1f\n" +
+	"\vhanded_over\x18\x03 \x01(\bR\n" +
+	"handedOver\" \n" +
 	"\n" +
 	"RoomOpened\x12\x12\n" +
 	"\x04info\x18\x01 \x01(\fR\x04info\"{\n" +
@@ -2245,7 +2276,7 @@ const file_netloop_cluster_v1_cluster_proto_rawDesc = "" +
 	"\x04room\x18\x01 \x01(\fR\x04room\x12\x14\n" +
 	"\x05drain\x18\x02 \x01(\x03R\x05drain\x12\x12\n" +
 	"\x04code\x18\x03 \x01(\x03R\x04code\x12\x12\n" +
-	"\x04text\x18\x04 \x01(\fR\x04text\"\xe1\x01\n" +
+	"\x04text\x18\x04 \x01(\fR\x04text\"\xf7\x01\n" +
 	"\x04Bind\x12\x16\n" +
 	"\x06ticket\x18\x01 \x01(\fR\x06ticket\x12\x12\n" +
 	"\x04room\x18\x02 \x01(\fR\x04room\x12\x1c\n" +
@@ -2256,7 +2287,8 @@ const file_netloop_cluster_v1_cluster_proto_rawDesc = "" +
 	"\vfrom_client\x18\a \x01(\x04R\n" +
 	"fromClient\x12\x1f\n" +
 	"\vfrom_number\x18\b \x01(\x04R\n" +
-	"fromNumber\"\x1f\n" +
+	"fromNumber\x12\x14\n" +
+	"\x05token\x18\t \x01(\fR\x05token\"\x1f\n" +
 	"\x05Bound\x12\x16\n" +
 	"\x06ticket\x18\x01 \x01(\fR\x06ticket\"M\n" +
 	"\aArrived\x12\x12\n" +
@@ -2280,10 +2312,11 @@ const file_netloop_cluster_v1_cluster_proto_rawDesc = "" +
 	"\boutcomes\x18\x01 \x03(\v2\x1f.netloop.cluster.v1.RoomOutcomeR\boutcomes\"5\n" +
 	"\vRoomOutcome\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\x03R\x04code\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\fR\x04text\"W\n" +
+	"\x04text\x18\x02 \x01(\fR\x04text\"k\n" +
 	"\vSeatPlayers\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\fR\x04room\x124\n" +
-	"\aplayers\x18\x02 \x03(\v2\x1a.netloop.cluster.v1.PlayerR\aplayers\"t\n" +
+	"\aplayers\x18\x02 \x03(\v2\x1a.netloop.cluster.v1.PlayerR\aplayers\x12\x12\n" +
+	"\x04last\x18\x03 \x01(\bR\x04last\"t\n" +
 	"\x06Player\x12\x18\n" +
 	"\asubject\x18\x01 \x01(\fR\asubject\x12\x16\n" +
 	"\x06claims\x18\x02 \x01(\fR\x06claims\x12\x1c\n" +
