@@ -377,7 +377,7 @@ func (r *Room) seats(ctx context.Context, server string) map[uint64]transport.Mo
 		if n := proto.Size(p); err != nil || n > maxSeatBytes {
 			r.e.Log().Error("client cannot move to another server: its claims are too large, or cannot be encoded", "client", c.ID(), "bytes", n, "error", err)
 			continue
-		} else if size += n; len(ids) > 0 && size > maxSeatBytes || len(ids) == maxSeatPlayers {
+		} else if size += n; size > maxSeatBytes || len(ids) == maxSeatPlayers {
 			ask()
 			size = n
 		}

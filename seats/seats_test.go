@@ -277,6 +277,15 @@ func TestSeatsBelongToPlayers(t *testing.T) {
 			w.join("ann") // She may not return.
 			w.unlock()
 		}, "ann here, bob here, ann away, ann gone, ann gone", "bob"},
+		"a match whose time is set again": {table{}, func(w *played) {
+			w.join("ann")
+			w.join("bob")
+			w.lock(minute)
+			w.leave("ann")
+			w.Advance(minute)
+			w.lock(minute) // It tells nothing about her.
+			w.unlock()
+		}, "ann here, bob here, ann away, ann gone, ann gone", "bob"},
 		"a match without a time": {table{}, func(w *played) {
 			w.join("ann")
 			w.join("bob")

@@ -175,6 +175,12 @@ func TestPages(t *testing.T) {
 			t.Errorf("%s: %d %q", path, status, body)
 		}
 	}
+	_, list := get(t, base+"/")
+	for line := range strings.Lines(list) {
+		if before, _, writes := strings.Cut(line, "; for tokens with the role write"); writes != (strings.Contains(line, "closes a room") || strings.Contains(line, " profiles")) {
+			t.Errorf("the list has %q, and for tokens of role write: %v", before, writes)
+		}
+	}
 	if status, _ := get(t, base+"/nothing"); status != http.StatusNotFound {
 		t.Errorf("unknown page: %d", status)
 	}

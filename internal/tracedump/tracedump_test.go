@@ -221,6 +221,9 @@ func TestAFileThatCannotBeWrittenIsCounted(t *testing.T) {
 	shared.trace.Stop() // Now there is no trace to write.
 	d.Slow(slow(1, 0))
 	d.Close()
+	if d.add(1, filepath.Join(dir, "deleted")); len(d.Files()) != 0 {
+		t.Errorf("a deleted file is listed: %v", d.Files())
+	}
 	if _, _, failed := d.Counts(); failed != 1 || len(files(t, dir)) != 0 {
 		t.Errorf("%d failed, files %v, log %s", failed, files(t, dir), log)
 	}

@@ -1,6 +1,10 @@
 package tui
 
-import "testing"
+import (
+	"slices"
+	"strings"
+	"testing"
+)
 
 // Bars and charts fill eighths of a cell, and show any value above 0.
 func TestBarsFillEighths(t *testing.T) {
@@ -49,5 +53,30 @@ func TestLinesFitTheirWidth(t *testing.T) {
 		if got := Wrap(Plain, "ab cd", width); len(got) != want || plainText(got[len(got)-1]) != []string{"", "ab cd", "cd"}[want] {
 			t.Errorf("within %d columns: %q", width, got)
 		}
+	}
+}
+
+// A chart of several rows begins with an empty one. Tiles have three lines, and an empty line
+// between two rows.
+func TestRowsOfChartsAndTiles(t *testing.T) {
+	texts := func(lines []Line) (all []string) {
+		for _, l := range lines {
+			text := ""
+			for _, s := range l {
+				text += s.Text
+			}
+			all = append(all, strings.TrimSpace(text))
+		}
+		return all
+	}
+	for rows, want := range map[int][]string{1: {"x                      1  █▄"}, 3: {"", "█", "x                      1  ██"}} {
+		if got := texts(Chart("x", "1", Accent, []float64{2, 1}, 40, rows)); !slices.Equal(got, want) {
+			t.Errorf("%d rows: %q, want %q", rows, got, want)
+		}
+	}
+	tiles := []Tile{Figure("a", "1", "x", Accent), Figure("b", "2", "y", Bad), Figure("c", "3", "z", Accent)}
+	want := []string{"▌a    ▌b", "▌1    ▌2 !", "▌x    ▌y", "", "▌c", "▌3", "▌z"}
+	if got := texts(Tiles(tiles, 6, 2)); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

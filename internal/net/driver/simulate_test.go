@@ -161,6 +161,11 @@ func TestASimulatedConnectionIsBounded(t *testing.T) {
 		if w.bytes != maxUnderWay/1000*1000 || w.queue.Len() != maxUnderWay/1000 {
 			t.Errorf("%d bytes of %d datagrams are under way", w.bytes, w.queue.Len())
 		}
+		small := &way{now: w.now, path: w.path}
+		small.changed = sync.NewCond(&small.mu)
+		if err := errors.Join(small.write(nil), small.write([]byte{1})); err != nil || small.bytes != 1 || small.queue.Len() != 1 {
+			t.Errorf("%v, %d bytes in %d pieces", err, small.bytes, small.queue.Len())
+		}
 		written := false
 		go func() { _ = w.write(make([]byte, 1000)); written = true }()
 		if synctest.Wait(); written {
