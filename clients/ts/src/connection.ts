@@ -279,7 +279,7 @@ export abstract class Connection {
     const moved = a.why.code === Code.Moved;
     const giveUp = moved ? MAX_MOVE_MS : this.giveUpMs;
     if (now - a.since >= giveUp) {
-      if (moved) return this.finish(Code.Timeout, "the other room did not answer");
+      if (moved) return this.finish(Code.Timeout, "room did not answer in time");
       const text = `connection is broken, and ${a.tries} attempts to reconnect in ${Math.round(now - a.since)} ms failed: ${a.why.text}`;
       return this.finish(Code.Lost, text);
     }

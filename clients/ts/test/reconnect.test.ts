@@ -76,12 +76,6 @@ test("an attempt that ends at its limit keeps the seat, which the server may hav
     attempt.hear();
     assert.equal(attempt.closed?.code, closed ? Code.Left : Code.Timeout);
   }
-  const rig = new Rig();
-  const dialled = rig.dial({ timeoutMs: 1000 }).catch((e: { code: number }) => e.code);
-  await settle();
-  rig.clock.pass(1001);
-  assert.equal(await dialled, Code.Timeout);
-  assert.equal(rig.peer.hear().closed?.code, Code.Left, "a client without a seat leaves");
 });
 
 test("where the place is gone the client joins anew: objects despawn, calls fail, the id is another", async () => {

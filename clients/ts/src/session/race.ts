@@ -60,7 +60,7 @@ export function decided(link: Link, platform: Platform, timeoutMs: number, signa
       link.close(Code.Left, "");
       reject(new NetloopError(code, text));
     };
-    const timer = platform.setTimeout(() => giveUp(Code.Timeout, "game did not admit the client in time"), Math.max(timeoutMs, 1));
+    const timer = platform.setTimeout(() => giveUp(Code.Timeout, "server did not admit the client in time"), Math.max(timeoutMs, 1));
     signal?.addEventListener("abort", () => giveUp(Code.Left, "aborted"));
     link.onDecided((closed) => {
       platform.clearTimeout(timer);
@@ -139,10 +139,10 @@ class Race {
   private select(c: Candidate): void {
     if (this.winner) return;
     this.winner = c;
-    this.closeOthers(c);
+    this.closeOthers(Code.Left, c);
   }
 
-  private closeOthers(but?: Candidate, code: number = Code.Left): void {
+  private closeOthers(code: number, but?: Candidate): void {
     for (const [c, abort] of this.aborts) {
       if (c === but) continue;
       abort.abort();
@@ -158,9 +158,8 @@ class Race {
   private fail(code: number, text: string, error = new NetloopError(code, text)): void {
     if (this.done) return;
     this.finish();
-    // The server may have resumed the client's seat, and Left would release it before the next attempt.
-    const late = code === Code.Timeout && this.cfg.hello?.resume?.kept;
-    this.closeOthers(undefined, late ? Code.Timeout : Code.Left);
+    // After a Timeout the server keeps a seat that it has resumed; Left would release it.
+    this.closeOthers(code);
     this.reject(error);
   }
 
