@@ -132,19 +132,20 @@ func (b *bots) wander(ctx context.Context, c *client.Client, name string, random
 			return
 		}
 		asking = true
-		client.Call(c, where, whereQuery{}, func(_ *netloop.Tick, p place, err error) {
+		client.Call(c, where, whereQuery{}, func(_ *netloop.Tick, a answer, err error) {
 			asking = false
 			if err != nil {
 				return
 			}
 			now := time.Now()
-			if p != at {
-				b.ledger.entered(name, p)
+			if a.Place != at {
+				b.ledger.entered(name, a.Place)
 				if at != (place{}) {
-					b.ledger.gap(now.Sub(last))
+					b.ledger.gap(now.Sub(last), a.Place.Room == at.Room)
 				}
-				at = p
+				at = a.Place
 			}
+			b.ledger.answered(name, a)
 			last = now
 		})
 	})

@@ -5,16 +5,21 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"os"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/persist"
+	"github.com/netloop/netloop/persist/files"
 )
 
-// The game of the fleet: rooms that move their players to other rooms of the cluster, on request.
+// The game of the fleet: rooms that move their players to other rooms of the cluster, on request. A
+// room stores the number of its answers to each player, and moves to another server when its server
+// is drained.
 
 var schema = netloop.NewSchema("fleet", 1, 0)
 
 var (
-	where  = netloop.NewCall[whereQuery, place](schema, "where")
+	where  = netloop.NewCall[whereQuery, answer](schema, "where")
 	wander = netloop.NewRPC[wanderer](schema, "wander", netloop.Limit(5, 10))
 )
 
@@ -28,6 +33,15 @@ type place struct {
 	Player      string
 }
 
+// answer is a place with the number of answers that the player has got there, this one included.
+type answer struct {
+	Place  place
+	Number uint32
+}
+
+// tally is the state of a room: the answers to each player.
+type tally map[string]uint32
+
 // wanderer asks for a move to another room.
 type wanderer struct{}
 
@@ -36,14 +50,40 @@ const (
 	seats     = 8 // of a table
 )
 
-type game struct{}
+type game struct {
+	keeper *persist.Keeper
+}
+
+// asStore is the environment variable with the folder of the rooms' states, which the servers
+// share: they are on one machine.
+const asStore = "NETLOOP_FLEET_STORE"
+
+// newGame opens the store.
+func newGame() (game, error) {
+	store, err := files.Open(os.Getenv(asStore))
+	if err != nil {
+		return game{}, err
+	}
+	return game{persist.New(store)}, nil
+}
 
 func (game) Schema() *netloop.Schema { return schema }
 
 // player is the parameter of a join.
 type player struct{ Name string }
 
-func (game) Open(r *netloop.Room) error {
+func (g game) Open(r *netloop.Room) error {
+	answers, counted := tally{}, func(*netloop.Tick) {}
+	if r.Spec().Kind == kindTable {
+		saver, stored, err := persist.Keep(r, persist.Config[tally]{Keeper: g.keeper, Save: func() *tally { return &answers }})
+		if err != nil {
+			return err
+		}
+		if stored != nil {
+			answers = *stored
+		}
+		counted = saver.Changed
+	}
 	r.OnAdmit(func(_ context.Context, j *netloop.Join) error {
 		var p player
 		if err := j.Params(&p); err != nil {
@@ -52,8 +92,11 @@ func (game) Open(r *netloop.Room) error {
 		j.Subject = cmp.Or(j.Subject, p.Name)
 		return nil
 	})
-	where.Handle(r, func(_ *netloop.Tick, from *netloop.Client, _ whereQuery) (place, error) {
-		return place{r.Spec().Name, r.Server().ID(), r.Incarnation(), from.Join().Subject}, nil
+	where.Handle(r, func(t *netloop.Tick, from *netloop.Client, _ whereQuery) (answer, error) {
+		who := from.Join().Subject
+		answers[who]++
+		counted(t)
+		return answer{place{r.Spec().Name, r.Server().ID(), r.Incarnation(), who}, answers[who]}, nil
 	})
 	wander.Handle(r, func(t *netloop.Tick, from *netloop.Client, _ wanderer) error {
 		id, seed := from.ID(), t.Rand().Uint64()

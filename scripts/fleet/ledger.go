@@ -13,6 +13,7 @@ type ledger struct {
 	mu     sync.Mutex
 	rooms  map[string]*incarnation // newest of each name
 	at     map[string]place        // present place of each player
+	got    map[string]uint32       // number of the last answer by room and player
 	faults []string
 	counts counts
 	no     error // why the last player without a seat found none
@@ -29,10 +30,13 @@ type counts struct {
 	joins, moves, crossed, lost, refused int
 	// gaps are the times from the last answer in a room to the first one in the next.
 	gaps []time.Duration
+	// carried are moves with the room, and pause is the longest of their gaps.
+	carried int
+	pause   time.Duration
 }
 
 func newLedger(now func() time.Duration) *ledger {
-	return &ledger{now: now, rooms: map[string]*incarnation{}, at: map[string]place{}}
+	return &ledger{now: now, rooms: map[string]*incarnation{}, at: map[string]place{}, got: map[string]uint32{}}
 }
 
 // entered records the place of a player, as its room has told.
@@ -74,11 +78,27 @@ func (l *ledger) left(name string, lost bool) {
 	}
 }
 
-// gap records the time of a move without a room.
-func (l *ledger) gap(d time.Duration) {
+// gap records the time of a move without a room; carried: the player moved with its room.
+func (l *ledger) gap(d time.Duration, carried bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.counts.gaps = append(l.counts.gaps, d)
+	if carried {
+		l.counts.carried++
+		l.counts.pause = max(l.counts.pause, d)
+	}
+}
+
+// answered records the number of an answer: the room counts all answers to a player, also those
+// that it gave on another server.
+func (l *ledger) answered(name string, a answer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := a.Place.Room + " " + name
+	if last := l.got[key]; a.Number <= last {
+		l.faultLocked("room %s at server %.6s counts %d answers to %s, which has got %d", a.Place.Room, a.Place.Server, a.Number, name, last)
+	}
+	l.got[key] = max(l.got[key], a.Number)
 }
 
 // refusal records that a player found no seat, and tries again.

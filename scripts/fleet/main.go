@@ -4,6 +4,7 @@
 //
 //	a room of an older incarnation admits nobody after a newer one has
 //	a player is in one room, and its room knows the player
+//	a room that moved from the drained server has counted each answer that its players got
 //	each server's rooms leave the lists soon after it was killed
 //	all players are in rooms again at the end, as many as the servers count
 //
@@ -35,7 +36,7 @@ import (
 
 func main() {
 	if os.Getenv(asServer) != "" {
-		app.Main(game{})
+		serve()
 	}
 	o := options{}
 	flag.IntVar(&o.bots, "bots", 150, "number of bots")
@@ -48,6 +49,16 @@ func main() {
 		fmt.Fprintln(os.Stderr, "fleet:", err)
 		os.Exit(1)
 	}
+}
+
+// serve runs this process as a server, or as the director.
+func serve() {
+	g, err := newGame()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "fleet:", err)
+		os.Exit(1)
+	}
+	app.Main(g)
 }
 
 type options struct {
@@ -160,15 +171,17 @@ func (f *fleet) start(ctx context.Context) (director *process, err error) {
 func (f *fleet) server(ctx context.Context, i int) (*process, error) {
 	routes := append([]string{f.routes[i]}, slices.Delete(slices.Clone(f.routes), i, i+1)...)
 	name := string(rune('a' + i))
-	return launch(ctx, f.dir, name, "run", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--drain", "3s",
+	return launch(ctx, f.dir, name, "run", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--drain", "3s", "--hand-over",
 		"--cluster", "embed", "--cluster-listen", f.listens[i], "--cluster-routes", strings.Join(routes, ","),
 		"--state-dir", filepath.Join(f.dir, name))
 }
 
 // Limits of the events. On a quiet machine the rooms of a killed server leave the lists after 3 s,
 // and its players play elsewhere after 12 s: NATS elects another leader, and their clients give up
-// after 3 s. The rest is for busy machines.
+// after 3 s. Players that move with their room play again after less than 1 s. The rest is for busy
+// machines.
 const (
+	carriedTime  = 10 * time.Second
 	unlistedTime = 10 * time.Second
 	playsTime    = 60 * time.Second
 	waitTime     = 90 * time.Second
@@ -208,9 +221,16 @@ func (f *fleet) events(ctx context.Context) error {
 	f.say("server b is back")
 	clock.Sleep(ctx, f.phase)
 
-	f.say("server c is drained")
+	f.say("server c is drained, with %d players", f.at(2))
+	rooms := f.listed(ctx, f.processes[2].at.Server)
 	if err := f.processes[2].stop(); err != nil {
 		return err
+	}
+	switch c, _ := f.ledger.result(); {
+	case rooms > 0 && c.carried == 0:
+		f.ledger.fault("none of the %d rooms of the drained server moved with its players", rooms)
+	case c.pause > carriedTime:
+		f.ledger.fault("a player that moved with its room was without an answer for %v", c.pause.Round(time.Millisecond))
 	}
 	if f.processes[2], err = f.server(ctx, 2); err != nil {
 		return err
@@ -299,6 +319,7 @@ func (f *fleet) report(ctx context.Context) error {
 	}
 	f.say("%d joins, %d moves, %d of them to another server; %d seats lost, %d requests to try again", c.joins, c.moves, c.crossed, c.lost, c.refused)
 	f.say("a move takes %v, p99 %v (frames of %v included)", gap(0.5), gap(0.99), frameTime)
+	f.say("%d players moved with their rooms, without an answer for %v at most", c.carried, c.pause.Round(time.Millisecond))
 	f.say("bots at the servers: %d, %d and %d", f.at(0), f.at(1), f.at(2))
 	for _, fault := range faults {
 		fmt.Fprintln(f.out, "FAULT ", fault)

@@ -6,13 +6,11 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/netloop/netloop/app"
 )
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asServer) != "" {
-		app.Main(game{})
+		serve()
 	}
 	os.Exit(m.Run())
 }
@@ -53,6 +51,17 @@ func TestLedger(t *testing.T) {
 			t.Errorf("%s at %+v: %q, want %q", step.player, step.at, faults, step.fault)
 		}
 		l.faults = nil
+	}
+	l.answered("ann", answer{at("oak", "b", 9, "ann"), 3})
+	l.answered("ann", answer{at("oak", "c", 10, "ann"), 3})
+	if _, faults := l.result(); len(faults) != 1 || !strings.Contains(faults[0], "counts 3 answers to ann, which has got 3") {
+		t.Errorf("an answer that was counted twice: %q", faults)
+	}
+	l.faults = nil
+	l.gap(time.Second, true)
+	l.gap(2*time.Second, false)
+	if c, _ := l.result(); c.carried != 1 || c.pause != time.Second || len(c.gaps) != 2 {
+		t.Errorf("gaps %+v", c)
 	}
 	l.left("ann", true)
 	l.refusal(nil)

@@ -31,7 +31,7 @@ type published struct {
 
 const (
 	startTime = 20 * time.Second
-	stopTime  = 20 * time.Second
+	stopTime  = 30 * time.Second // more than 20 s, in which a server hands its rooms over
 	lookEvery = 20 * time.Millisecond
 )
 
@@ -47,7 +47,7 @@ func launch(ctx context.Context, dir, name string, args ...string) (*process, er
 	file := filepath.Join(dir, name+".json")
 	p := &process{name: name, done: make(chan struct{})}
 	p.cmd = exec.Command(self, append(args, "--addr-file", file, "--log-level", "warn")...)
-	p.cmd.Env = append(os.Environ(), asServer+"=1")
+	p.cmd.Env = append(os.Environ(), asServer+"=1", asStore+"="+filepath.Join(dir, "rooms"))
 	log, err := os.OpenFile(filepath.Join(dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
