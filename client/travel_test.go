@@ -130,6 +130,9 @@ func TestAClientReturnsFromAnotherServer(t *testing.T) {
 			t.Errorf("%s: %d dials, the last to %v with %v", name, len(r.dials), a.to, a.hello)
 			continue
 		}
+		if r.conn.rejoin.err == nil { // Its limits would be those of a move.
+			t.Errorf("%s: it reconnects without a reason", name)
+		}
 		r.answer(r.back("second"))
 		r.arrives(transport.Arrival{Kind: transport.Accepted})
 		if r.ID() != 1 || r.State().Phase != Loading || r.Closed() != nil || r.Stats().Resumes != 1 {
