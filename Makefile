@@ -129,9 +129,10 @@ check: ## all that CI runs: full tests, race detector, linters, generated code, 
 		echo "=== $$part: $$(($$(date +%s) - began)) s"; \
 	done
 
-# Pages wait for half of their time.
-pages: # the browser's tests, beside linters and compilers
-	@$(MAKE) --no-print-directory -j 2 --output-sync=target browser static
+# Beside linters and compilers a page's frames are too late for its tests.
+pages: # the browser's tests, and then linters and compilers
+	@$(MAKE) --no-print-directory browser
+	@$(MAKE) --no-print-directory static
 
 static: # lint, and then systems
 	@$(MAKE) --no-print-directory lint
