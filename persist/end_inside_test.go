@@ -106,27 +106,27 @@ func TestARoomThatWasNotHandedOverStoresItsChanges(t *testing.T) {
 func TestAStateThatCannotBeEncodedIsNotStored(t *testing.T) {
 	store, nan := &failing{}, math.NaN()
 	s := &Saver[float64]{cfg: Config[float64]{Keeper: New(store), Save: func() *float64 { return &nan }}, calls: make(chan struct{}, 1)}
-	if err := s.write()(t.Context(), false); err == nil || !strings.Contains(err.Error(), "cannot be encoded") || store.calls != 0 {
+	if err := s.write()(t.Context(), 1); err == nil || !strings.Contains(err.Error(), "cannot be encoded") || store.calls != 0 {
 		t.Errorf("%d calls of the store: %v", store.calls, err)
 	}
 }
 
-// A save whose goroutine starts only after a newer state was stored writes nothing: after a failed
-// hand-over the store would refuse it, and the room would end.
+// A save that starts only after a newer state was stored writes nothing: after a failed hand-over
+// the store would refuse it, and the room would end.
 func TestALateSaveWritesNothing(t *testing.T) {
 	store, state := new(failing), 0
 	s := &Saver[int]{cfg: Config[int]{Keeper: New(store), Save: func() *int { state++; return new(state) }}, calls: make(chan struct{}, 1)}
 	late, last := s.write(), s.write()
 	store.err = errors.New("ouch")
-	if err := last(t.Context(), false); err == nil {
+	if err := last(t.Context(), 1); err == nil {
 		t.Error("a save fails without an error")
 	}
 	store.mended, store.err = 1, nil
-	if err := last(t.Context(), true); err != nil || store.record != "2" {
+	if err := last(t.Context(), attempts); err != nil || store.record != "2" {
 		t.Errorf("%v, stored %q", err, store.record)
 	}
 	store.err, store.mended = ErrSuperseded, 0
-	if err := late(t.Context(), false); err != nil || store.record != "2" {
+	if err := late(t.Context(), 1); err != nil || store.record != "2" {
 		t.Errorf("%v, stored %q", err, store.record)
 	}
 }

@@ -70,7 +70,7 @@ func Keep[T any](r *netloop.Room, c Config[T]) (s *Saver[T], stored *T, err erro
 	}
 	s = &Saver[T]{cfg: c, incarnation: r.Incarnation(), calls: make(chan struct{}, 1)}
 	record, err := netloop.Fetch(r, func(ctx context.Context) (record []byte, err error) {
-		err = repeat(ctx, func() (err error) { record, err = c.Keeper.store.Load(ctx, c.Key, s.incarnation); return err })
+		err = repeat(ctx, attempts, func() (err error) { record, err = c.Keeper.store.Load(ctx, c.Key, s.incarnation); return err })
 		if err != nil {
 			r.Log().Error("the state of a room cannot be loaded", "key", c.Key, "error", err)
 			return nil, netloop.Refuse(netloop.CodeBusy, "the state of the room cannot be loaded: try again later")
@@ -91,10 +91,10 @@ func Keep[T any](r *netloop.Room, c Config[T]) (s *Saver[T], stored *T, err erro
 	return s, stored, nil
 }
 
-// repeat calls fn until it succeeds, up to attempts times. It ends early with ctx, or once the room
+// repeat calls fn until it succeeds, up to most times. It ends early with ctx, or once the room
 // is superseded.
-func repeat(ctx context.Context, fn func() error) (err error) {
-	for n := range attempts {
+func repeat(ctx context.Context, most int, fn func() error) (err error) {
+	for n := range most {
 		if n > 0 {
 			wait, cancel := context.WithTimeout(ctx, retryMin<<(n-1))
 			<-wait.Done()
@@ -125,7 +125,7 @@ func (s *Saver[T]) save(t *netloop.Tick) {
 	s.pending, s.changed = true, false
 	next := t.In(max(s.cfg.Every, 0))
 	netloop.Go(t, func(ctx context.Context) (struct{}, error) {
-		err := write(ctx, false)
+		err := write(ctx, 1)
 		switch {
 		case err == nil:
 			return struct{}{}, nil
@@ -174,10 +174,10 @@ func (s *Saver[T]) report(t *netloop.Tick, err error) {
 	}
 }
 
-// write encodes the present state, and returns the function that stores it, with repetitions if it
-// is the last one. The function waits until no other one calls the store. It does nothing if a
-// newer state is stored already: its goroutine may have started late.
-func (s *Saver[T]) write() func(ctx context.Context, last bool) error {
+// write encodes the present state, and returns the function that stores it, trying up to most
+// times. The function waits until no other one calls the store. It does nothing if a newer state
+// is stored already: its goroutine may have started late.
+func (s *Saver[T]) write() func(ctx context.Context, most int) error {
 	keeper, key, incarnation := s.cfg.Keeper, s.cfg.Key, s.incarnation
 	s.begun++
 	number := s.begun
@@ -196,7 +196,7 @@ func (s *Saver[T]) write() func(ctx context.Context, last bool) error {
 		}
 		return keeper.store.Save(ctx, key, incarnation, record)
 	}
-	return func(ctx context.Context, last bool) error {
+	return func(ctx context.Context, most int) error {
 		select {
 		case s.calls <- struct{}{}:
 			defer func() { <-s.calls }()
@@ -206,12 +206,7 @@ func (s *Saver[T]) write() func(ctx context.Context, last bool) error {
 		if number < s.stored {
 			return nil
 		}
-		var err error
-		if last {
-			err = repeat(ctx, func() error { return call(ctx) })
-		} else {
-			err = call(ctx)
-		}
+		err := repeat(ctx, most, func() error { return call(ctx) })
 		if err == nil {
 			s.stored = number
 		}
@@ -224,7 +219,7 @@ func (s *Saver[T]) close(ctx context.Context, why *netloop.Closed) error {
 	if !s.changed || s.handed || why.Code == netloop.CodeInternal {
 		return nil
 	}
-	if err := s.write()(ctx, true); err != nil {
+	if err := s.write()(ctx, attempts); err != nil {
 		return fmt.Errorf("persist: %q: the last changes are lost: %w", s.cfg.Key, err)
 	}
 	s.changed = false
@@ -235,7 +230,7 @@ func (s *Saver[T]) close(ctx context.Context, why *netloop.Closed) error {
 // so that a replay of a room that continues is the same.
 func (s *Saver[T]) handOver(ctx context.Context) error {
 	s.handed = true
-	if err := s.write()(ctx, true); err != nil {
+	if err := s.write()(ctx, attempts); err != nil {
 		return fmt.Errorf("persist: %q: %w", s.cfg.Key, err)
 	}
 	return nil
@@ -249,7 +244,7 @@ func (s *Saver[T]) resume(ctx context.Context, r *netloop.Room) {
 		return
 	}
 	s.incarnation = r.Incarnation()
-	err := repeat(ctx, func() error { _, err := s.cfg.Keeper.store.Load(ctx, s.cfg.Key, s.incarnation); return err })
+	err := repeat(ctx, attempts, func() error { _, err := s.cfg.Keeper.store.Load(ctx, s.cfg.Key, s.incarnation); return err })
 	if err != nil {
 		r.Log().Warn("the record of a room that continues may be loaded by an older room", "key", s.cfg.Key, "error", err)
 	}
