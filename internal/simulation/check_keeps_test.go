@@ -347,18 +347,15 @@ func (k *keeps) ended(key roomKey, why *netloop.Closed) {
 	}
 }
 
-// loadTooLong is the log of a room that is opened for a client, and whose record cannot be loaded
-// within the time of an admission.
-const loadTooLong = "hook=OpenFor client="
-
 // forgiven reports whether a text of the log tells of a trouble of the store.
 func (k *keeps) forgiven(text string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for _, part := range []string{"the last changes are lost", "the save before does not end", "a newer room has the state", "belongs to a newer room", "states cannot be stored", "the state of a room cannot be loaded", loadTooLong} {
+	for _, part := range []string{"the last changes are lost", "the save before does not end", "a newer room has the state", "belongs to a newer room", "states cannot be stored", "the state of a room cannot be loaded"} {
 		if k.trouble && strings.Contains(text, part) {
 			return true
 		}
 	}
-	return false
+	// A room is opened for a client, and its record is not loaded within the time of an admission.
+	return k.trouble && strings.Contains(text, "hook=OpenFor ") && strings.Contains(text, "error="+context.DeadlineExceeded.Error())
 }
