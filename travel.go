@@ -59,9 +59,15 @@ func (v serverTravel) Bind(ctx context.Context, b room.Binding) (room.Bound, err
 	defer cancel()
 	from := room.Origin{Room: b.Room, Client: b.Client, Number: randomNumber()}
 	move := inspect.Move{Out: true, Client: b.Client, FromServer: v.s.ID(), FromRoom: b.Room, ToRoom: name, State: inspect.MoveReserved}
-	move.ToServer, _ = v.s.member.Where(name)
 	began := v.s.clock.Now()
-	m, err := v.s.bindElsewhere(ctx, &clusterv1.Bind{Ticket: []byte(b.Ticket)}, b.Join, from)
+	var m *transport.MovedTo
+	server, err := v.s.member.Find(ctx, name)
+	if err != nil {
+		err = callError(name, err)
+	} else {
+		move.ToServer = server
+		m, err = v.s.bindElsewhere(ctx, server, name, &clusterv1.Bind{Ticket: []byte(b.Ticket)}, b.Join, from)
+	}
 	if err != nil {
 		move.State, move.Text = inspect.MoveFailed, err.Error()
 	}
@@ -79,17 +85,9 @@ func randomNumber() uint64 {
 	return binary.LittleEndian.Uint64(b[:]) | 1
 }
 
-// bindElsewhere binds a ticket of a room of another server, or a new seat of the room q names, to a
+// bindElsewhere binds a ticket of a room of another server, or a new seat of that room, to a
 // player. It returns the ticket and the server for the player's client.
-func (s *Server) bindElsewhere(ctx context.Context, q *clusterv1.Bind, who *room.Join, from room.Origin) (*transport.MovedTo, error) {
-	name := string(q.GetRoom())
-	if len(q.GetTicket()) > 0 {
-		name, _ = room.TicketRoom(string(q.GetTicket()))
-	}
-	server, err := s.member.Find(ctx, name)
-	if err != nil {
-		return nil, callError(name, err)
-	}
+func (s *Server) bindElsewhere(ctx context.Context, server, name string, q *clusterv1.Bind, who *room.Join, from room.Origin) (_ *transport.MovedTo, err error) {
 	if who.Claims != nil {
 		if q.Claims, err = json.Marshal(who.Claims); err != nil {
 			return nil, fmt.Errorf("claims of the player's token: %w", err)
@@ -191,7 +189,8 @@ func (s *Server) sendElsewhere(ctx context.Context, hello *netloopv1.Hello, byTi
 		s.metrics.Drops.Add(1, "rooms", "site")
 		return transport.Refuse(CodeBusy, "too many rooms of other servers were requested from your address, try again later")
 	}
-	if !s.elsewhere(ctx, name) {
+	server, ok := s.elsewhere(ctx, name)
+	if !ok {
 		if _, opens := s.game.(Opener); opens && !byTicket {
 			s.openings.Refund(siteOf(remote)) // The opening is charged.
 		}
@@ -201,7 +200,7 @@ func (s *Server) sendElsewhere(ctx context.Context, hello *netloopv1.Hello, byTi
 	if err := s.identify(ctx, who, name); err != nil {
 		return err
 	}
-	m, err := s.bindElsewhere(ctx, q, who, room.Origin{})
+	m, err := s.bindElsewhere(ctx, server, name, q, who, room.Origin{})
 	if err != nil {
 		return err
 	}
@@ -215,13 +214,13 @@ func (s *Server) sendElsewhere(ctx context.Context, hello *netloopv1.Hello, byTi
 // lookUpTime is the time for which a client waits for the cluster's answer whether a room exists.
 const lookUpTime = time.Second
 
-// elsewhere reports whether another server has a room. It asks the cluster for a room that no
-// listing has, because the room was opened or moved in the last moment.
-func (s *Server) elsewhere(ctx context.Context, name string) bool {
+// elsewhere returns the other server that has a room, if there is one. It asks the cluster for a
+// room that no listing has, because the room was opened or moved in the last moment.
+func (s *Server) elsewhere(ctx context.Context, name string) (server string, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, lookUpTime)
 	defer cancel()
-	_, err := s.member.Find(ctx, name)
-	return err == nil
+	server, err := s.member.Find(ctx, name)
+	return server, err == nil
 }
 
 // moveStates are the states of a move after the steps that a room tells.
