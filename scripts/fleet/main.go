@@ -82,6 +82,7 @@ type fleet struct {
 	ledger    *ledger
 	out       io.Writer
 	began     time.Time
+	drained   int // rooms of the server that was drained
 }
 
 // run plays the fleet, and returns an error unless the ledger holds.
@@ -222,15 +223,9 @@ func (f *fleet) events(ctx context.Context) error {
 	clock.Sleep(ctx, f.phase)
 
 	f.say("server c is drained, with %d players", f.at(2))
-	rooms := f.listed(ctx, f.processes[2].at.Server)
+	f.drained = f.listed(ctx, f.processes[2].at.Server)
 	if err := f.processes[2].stop(); err != nil {
 		return err
-	}
-	switch c, _ := f.ledger.result(); {
-	case rooms > 0 && c.carried == 0:
-		f.ledger.fault("none of the %d rooms of the drained server moved with its players", rooms)
-	case c.pause > carriedTime:
-		f.ledger.fault("a player that moved with its room was without an answer for %v", c.pause.Round(time.Millisecond))
 	}
 	if f.processes[2], err = f.server(ctx, 2); err != nil {
 		return err
@@ -261,6 +256,12 @@ func (f *fleet) settle(ctx context.Context) {
 	}
 	if f.until(ctx, "the servers count the bots", same) != nil {
 		f.ledger.fault("the servers count %d clients, of %d bots", counted, f.bots)
+	}
+	switch c, _ := f.ledger.result(); { // The bots have told where their rooms are.
+	case f.drained > 0 && c.carried == 0:
+		f.ledger.fault("none of the %d rooms of the drained server moved with its players", f.drained)
+	case c.pause > carriedTime:
+		f.ledger.fault("a player that moved with its room was without an answer for %v", c.pause.Round(time.Millisecond))
 	}
 }
 
