@@ -20,7 +20,7 @@ SOAK      ?= 10m# duration of its load
 FUZZTIME  ?= 30s# for each fuzz target
 PACKAGES  ?= ./...# packages of `make fuzz` and `make bench`
 MUTATE    ?=# flags and folders of `make mutate`: "-n 50 -seed 2 internal/loop"
-FILE      ?=# the capture for `make cubes`, plain or .xz; empty for a simulation
+FILE      ?=# the capture for `make cubes`, plain or .xz; empty for that of the repository
 
 # The parts of `make check`, in order.
 CHECKS := modules generated proofs race pages smoke image
@@ -231,7 +231,7 @@ check-peers: $(GOLANGCI) ## the checks of bench/peers, which CI leaves out
 	go test -C bench/peers $(TESTFLAGS) ./...
 	cd bench/peers && $(CURDIR)/$(GOLANGCI) run ./...
 
-cubes: ## bytes of state on the wire: FILE=capture of moving cubes, plain or .xz, else a simulation
+cubes: ## bytes of state on the wire: FILE=capture of moving cubes, plain or .xz, else that of the repository
 	@go run ./internal/testing/cubes/cmd -file "$(FILE)"
 
 links: ## bots over a table of bad links: loss, jitter, holes, slow routers; four minutes

@@ -40,7 +40,7 @@ var packages = []string{".", "app", "client", "internal/...", "loadtest", "match
 // unchanged are folders that match packages although no server and no client runs them: references,
 // generators, tests, and declarations without code.
 var unchanged = []string{
-	"internal/browser", "internal/build", "internal/testing/cubes", "internal/testing/cubes/cmd", "internal/testing/rigid", "internal/e2e",
+	"internal/browser", "internal/build", "internal/testing/cubes", "internal/testing/cubes/cmd", "internal/e2e",
 	"internal/testing/golden", "internal/bridge", "internal/testing/refdecoder", "internal/testing/seeds", "internal/simulation",
 }
 

@@ -6,11 +6,15 @@ import (
 	"time"
 )
 
-// lossy is the report of a whole field with 5 % packet loss, and acknowledged frames of 100 ms or
-// older.
+// lossy is the report of the package's capture with 5 % packet loss, and acknowledged frames of
+// 100 ms or older.
 var lossy = sync.OnceValues(func() (*Report, error) {
+	file, err := Open("")
+	if err != nil {
+		return nil, err
+	}
 	begin := time.Now()
-	return Run(NewField(DefaultSeed, DefaultFrames), Options{Loss: 0.05, Seed: 1, Clock: func() time.Duration { return time.Since(begin) }})
+	return Run(file, Options{Loss: 0.05, Seed: 1, Clock: func() time.Duration { return time.Since(begin) }})
 })
 
 // BenchmarkCubes prints the size of the field for each coder: kbit/s, and bits per cube and
@@ -40,22 +44,4 @@ func BenchmarkCubes(b *testing.B) {
 		b.ReportMetric(256, "kbit/s")
 		b.ReportMetric(256_000.0/Rate/Count, "bits/cube")
 	})
-}
-
-// BenchmarkSimulation measures the cost of a frame of the field.
-func BenchmarkSimulation(b *testing.B) {
-	f := NewField(DefaultSeed, 1<<30)
-	var frame Frame
-	next := func() {
-		if err := f.Next(&frame); err != nil {
-			b.Fatal(err)
-		}
-	}
-	for range 600 {
-		next()
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		next()
-	}
 }

@@ -3,6 +3,7 @@ package cubes
 import (
 	"bufio"
 	"bytes"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -18,9 +19,15 @@ type Source interface{ Next(*Frame) error }
 // number of frames.
 const maxFrames = 10 * 60 * Rate
 
+// field is a capture of ten seconds: the player's cube rolls through the field, and for some
+// seconds attracts near cubes, which tumble along and over each other.
+//
+//go:embed field.xz
+var field []byte
+
 // File is a capture in a file. It is not safe for concurrent use.
 type File struct {
-	file  *os.File
+	file  io.Closer
 	in    io.Reader
 	frame [frameBytes]byte
 	read  int
@@ -29,8 +36,13 @@ type File struct {
 
 var xzMagic = []byte("\xfd7zXZ\x00")
 
-// Open opens a capture, plain or compressed with xz, as its first bytes show.
+// Open opens a capture, plain or compressed with xz, as its first bytes show. Without a path it
+// opens the capture of this package.
 func Open(path string) (*File, error) {
+	if path == "" {
+		in, err := unpacked(bytes.NewReader(field))
+		return &File{file: io.NopCloser(in), in: in, most: maxFrames}, err
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("cubes: %w", err)

@@ -136,3 +136,23 @@ func TestARunStopsAndMeasures(t *testing.T) {
 		t.Errorf("quantised %v bits per cube, want 80", got)
 	}
 }
+
+// The short form of `make cubes`: the package's capture, every frame through server and client. The
+// general coder takes at most the bytes of one written for these cubes.
+func TestNoLargerThanTheBitPacker(t *testing.T) {
+	file, err := Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Run(file, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if share := r.ChangedShare(); r.Frames != 600 || share < 0.11 || share > 0.14 {
+		t.Errorf("%d frames, in which %.3f of the cubes change", r.Frames, share)
+	}
+	netloopSize, bitPacker := r.Kbits(size(r, "default")), r.Kbits(size(r, "fiedler"))
+	if t.Logf("%.1f kbit/s, the bit packer %.1f", netloopSize, bitPacker); netloopSize > 0.9*bitPacker {
+		t.Errorf("%.1f kbit/s, want at most nine tenths of the %.1f of the bit packer", netloopSize, bitPacker)
+	}
+}

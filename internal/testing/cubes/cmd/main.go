@@ -36,8 +36,8 @@ func parse(args []string, out io.Writer) (path string, frames int, err error) {
 		flags.SetOutput(out)
 		flags.PrintDefaults()
 	}
-	flags.StringVar(&path, "file", "", "a capture, plain or compressed with xz; without one the cubes are simulated")
-	flags.IntVar(&frames, "frames", 0, "at most so many frames; 0 is all of a capture, and 2838 of a simulation")
+	flags.StringVar(&path, "file", "", "a capture, plain or compressed with xz; without one that of this package")
+	flags.IntVar(&frames, "frames", 0, "at most so many frames; 0 is all")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return "", 0, err
@@ -72,9 +72,6 @@ func run(out, about io.Writer, path string, frames int) error {
 }
 
 func measure(path string, opt cubes.Options) (*cubes.Report, error) {
-	if path == "" {
-		return cubes.Run(cubes.NewField(cubes.DefaultSeed, cubes.DefaultFrames), opt)
-	}
 	file, err := cubes.Open(path)
 	if err != nil {
 		return nil, err

@@ -50,7 +50,7 @@ func TestABadFileIsAnError(t *testing.T) {
 	}
 }
 
-func TestWithoutAFileCubesAreSimulated(t *testing.T) {
+func TestWithoutAFileThePackagesCaptureIsRead(t *testing.T) {
 	var out, about bytes.Buffer
 	if err := run(&out, &about, "", 30); err != nil {
 		t.Fatal(err)
