@@ -12,9 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
-
 	"github.com/netloop/netloop/internal/clock"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
 // A room leaks neither its memory nor its name if its Open fails, panics or ends its goroutine

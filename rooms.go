@@ -8,13 +8,12 @@ import (
 	"runtime/debug"
 	"time"
 
-	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
-
 	"github.com/netloop/netloop/cluster"
 	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/internal/directory"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/transport"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
 // A server has the default room, which New opens, and further rooms that the game, the program or,

@@ -18,13 +18,12 @@ import (
 	"testing"
 	"time"
 
-	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
-
 	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/internal/directory"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/transport"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
 // opening is a game with fill as its Open and answer as its OpenFor.

@@ -14,8 +14,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
-
 	"github.com/netloop/netloop/internal/admin"
 	"github.com/netloop/netloop/internal/certificate"
 	"github.com/netloop/netloop/internal/clock"
@@ -40,6 +38,7 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 	"github.com/netloop/netloop/internal/watchfile"
 	"github.com/netloop/netloop/internal/web"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
 // Server owns the ports, the sessions, the admin listener and the rooms of a process.

@@ -12,10 +12,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
-
 	"github.com/netloop/netloop/internal/directory"
 	"github.com/netloop/netloop/internal/tracedump"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
 // An invalid configuration is an error that names the key, at the latest from Listen, and the ports

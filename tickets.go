@@ -10,12 +10,11 @@ import (
 	"strings"
 	"time"
 
-	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
-
 	"github.com/netloop/netloop/internal/directory"
 	"github.com/netloop/netloop/internal/net/endpoint"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/transport"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
 // Ticket is a reserved seat of a room for the client that has it as its client.Config Ticket. A

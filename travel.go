@@ -12,8 +12,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
-
 	"github.com/netloop/netloop/cluster"
 	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/internal/inspect"
@@ -22,6 +20,7 @@ import (
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/transport"
 	clusterv1 "github.com/netloop/netloop/proto/netloop/cluster/v1"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
 // Clients move between the servers of a cluster by calls of their servers:

@@ -7,13 +7,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
-
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/overload"
 	"github.com/netloop/netloop/internal/room/seats"
 	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
 // Admission admits clients to a room. Any goroutine may use it. In a room with delayed spectators

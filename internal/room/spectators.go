@@ -1,11 +1,10 @@
 package room
 
 import (
-	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
-
 	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
 // A spectator is a client that watches. This file has the rules that differ from those for players:

@@ -4,11 +4,10 @@ import (
 	"errors"
 	"fmt"
 
-	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
-
 	"github.com/netloop/netloop/internal/codec"
 	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/transport"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
 // A client adapts to its server: the server only uses its own schema, and the client reads and

@@ -3,11 +3,10 @@ package schema
 import (
 	"bytes"
 
-	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
-
 	"github.com/netloop/netloop/internal/codec"
 	"github.com/netloop/netloop/internal/rpcqueue"
 	"github.com/netloop/netloop/internal/transport"
+	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
 
 // ProtocolVersion is the version of the wire protocol (docs/WIRE.md).
