@@ -132,6 +132,45 @@ func TestTheFirstStateEndsAlthoughObjectsChangeBeforeTheyAreAcknowledged(t *test
 	}
 }
 
+// Two clients acknowledge nothing for longer than the horizon. The baseline of the first client
+// remains, because its readable fields have not changed since; that of the owner is dropped. The
+// owner's records cannot be patches of the first client's run.
+func TestABaselineMayExistForOneClientOnly(t *testing.T) {
+	g := newGuards(t, 2)
+	for _, o := range g.objects {
+		g.w.SetOwner(o, 2)
+	}
+	for range 4 {
+		for _, o := range g.objects {
+			g.edit(o).X++
+		}
+		g.deliver(wide)
+	}
+	for _, o := range g.objects {
+		g.edit(o).Ammo++
+	}
+	for range state.Horizon + 1 {
+		g.next(wide)
+	}
+	before := g.w.stats
+	for _, o := range g.objects {
+		g.edit(o).X++
+	}
+	packets := g.next(wide)
+	if now := g.w.stats; now.Deltas != before.Deltas+2 || now.FullEvicted != before.FullEvicted+2 {
+		t.Errorf("%d deltas and %d full records, want 2 each", now.Deltas-before.Deltas, now.FullEvicted-before.FullEvicted)
+	}
+	for i := range packets {
+		mustApply(t, g.r[i], g.p[i], packets[i]...)
+		for _, o := range g.objects {
+			want := *live[lightAgent](o)
+			if got, _ := g.r[i].Get(o.ID()); live[lightAgent](got).X != want.X || i == 1 && live[lightAgent](got).Ammo != want.Ammo {
+				t.Errorf("client %d shows %+v, want %+v", i, *live[lightAgent](got), want)
+			}
+		}
+	}
+}
+
 // For a client that never saw a hidden object, its end leaves no state behind.
 func TestTheEndOfAHiddenObjectKeepsNothing(t *testing.T) {
 	s := newSchema(t)

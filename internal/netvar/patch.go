@@ -18,7 +18,8 @@ type patch struct {
 }
 
 // patchFrom makes r the run from with new records for the slots in other. r refers to the bits of
-// from, which must not change while r is in use. If r exceeds most bits, its size remains 0.
+// from, which must not change while r is in use. If r exceeds most bits, or the world has dropped a
+// version that this client needs, its size remains 0.
 func (c *cutter) patchFrom(r, from *run, mask, other uint64, most int) {
 	w := c.p.w
 	b := &w.runBits
@@ -34,8 +35,10 @@ func (c *cutter) patchFrom(r, from *run, mask, other uint64, most int) {
 			x.Prev = r.first&^63 + bits.Len64(mask&below) - 1
 		}
 		before := b.Len()
-		// The versions still exist, because the other run was encoded from them.
 		one := w.residual(w.objects.Slots[slot], basisOf(c.origin, c.p.Withheld(slot)))
+		if one == nil { // the version exists for the clients of from, whose fields have not changed since
+			return
+		}
 		putNext(&x, b, w.objects.Slots[slot], one.basis)
 		b.PutBits(w.bitsOf(one))
 		p := patch{uint16(start), from.ends[i], uint16(b.Len() - before)}
