@@ -88,6 +88,33 @@ func TestABreakIsFollowedByAttempts(t *testing.T) {
 	})
 }
 
+// A client that gives up remains closed, although the server's messages of the same frame admit it
+// and move it to another room.
+func TestAClientThatHasGivenUpFollowsNoMove(t *testing.T) {
+	r := newReturner(t, Config{})
+	r.breaks(netloop.CodeLost)
+	r.answer(r.welcome("second"))
+	r.clock.Advance(time.Minute)
+	r.arrives(transport.Arrival{Kind: transport.Accepted}, transport.Arrival{Kind: transport.MoveTold, Message: transport.Message{Text: "ticket@oak"}})
+	if why := r.Closed(); why == nil || why.Code != netloop.CodeLost || r.State().Phase != Closed || r.conn.rejoin != nil {
+		t.Errorf("it is closed with %v, and %v", why, r.State().Phase)
+	}
+}
+
+// A handler may close the client: the later messages of the frame are not handled.
+func TestAClosedClientHandlesNoMessage(t *testing.T) {
+	r := newReturner(t, Config{})
+	r.OnState(func(s State) {
+		if s.Closing > 0 {
+			r.Close()
+		}
+	})
+	r.arrives(transport.Arrival{Kind: transport.WillClose, Value: 1e9}, transport.Arrival{Kind: transport.WillClose, Value: 2e9})
+	if s := r.State(); s.Phase != Closed || s.Closing != 0 {
+		t.Errorf("its state is %+v", s)
+	}
+}
+
 // testAttempts lets all attempts fail, of which there are so many, so far apart at most.
 func testAttempts(t *testing.T, fails error, says string, most time.Duration, least, greatest int) {
 	r := newReturner(t, Config{})

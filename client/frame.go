@@ -46,6 +46,9 @@ func (c *Client) poll(t *netloop.Tick) {
 	if c.conn.live() {
 		c.arrivals = c.conn.session.Inbox().Swap(c.arrivals)
 		for i := range c.arrivals {
+			if c.conn.ended() != nil { // It gave up in this frame, or a handler has closed it.
+				break
+			}
 			c.arrived(t, &c.arrivals[i])
 		}
 	}
