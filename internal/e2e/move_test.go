@@ -12,6 +12,7 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
+	"github.com/netloop/netloop/internal/token"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -364,6 +365,35 @@ func TestAMoveContinuesOnANewConnection(t *testing.T) {
 		if off != (asked == 0) {
 			t.Errorf("without another connection %v: the room was asked %d times", off, asked)
 		}
+	}
+}
+
+// A program requests a move, and in the same tick another program of the player takes its seat over.
+// The request ends with the program that made it.
+func TestATakenOverProgramMovesNoOther(t *testing.T) {
+	service, auth := login(t)
+	w := netlooptest.New(t, lobbyGame(nil), netlooptest.Auth(auth),
+		netlooptest.Room(netloop.RoomSpec{Rate: netloop.Hz(1), Duplicate: netloop.DuplicateTakeOver}))
+	openRoom(t, w, table("oak"))
+	w.Step(1)
+	join := func() *client.Client {
+		return w.Join(signedToken(t, service, token.Grant{Subject: "ann", From: now(w), For: time.Minute}), nil, perfect, netlooptest.FPS(60))
+	}
+	first := join()
+	w.Until(20, func() bool { return first.State().Phase == client.Playing })
+	tickets, err := serverOf(w).Reserve(t.Context(), "oak", netloop.Reservation{})
+	if err == nil {
+		err = first.Move(tickets[0])
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Advance(100 * time.Millisecond) // The request is sent; the room's tick comes later.
+	second := join()
+	w.Until(20, func() bool { return second.State().Phase == client.Playing })
+	w.Step(3)
+	if why := first.Closed(); why == nil || why.Code != netloop.CodeReplaced || second.Room() != "" {
+		t.Errorf("the first program is closed with %v, the second is in room %q", why, second.Room())
 	}
 }
 

@@ -30,6 +30,7 @@ type Client struct {
 	joined    bool // Game.Join was called, and Game.Leave must be called at its end
 	kicked    *transport.Closed
 	moving    string         // ticket for its move to another room after this tick
+	asked     string         // ticket of the last move that its program has requested
 	ranges    []netvar.Range // scratch of acknowledged
 	answers   []*Answer      // pending answers
 	refused   int            // number of calls answered without a handler in the tick refusedIn

@@ -153,9 +153,12 @@ func resumeKind(e *admitted) string {
 	return "bare"
 }
 
-// startOver resets a client's record for another program of the same player: messages and inputs
-// of the first program, and pending answers to it, are dropped.
+// startOver resets a client's record for another program of the same player: messages, inputs and
+// the requested move of the first program, and pending answers to it, are dropped.
 func (c *Client) startOver(j *Join) {
+	if c.moving == c.asked {
+		c.moving = ""
+	}
 	c.join = j
 	c.program++
 	c.travels.replaced()

@@ -51,7 +51,8 @@ func (r *Room) takeArrival(a *transport.Arrival) {
 		r.game.Move(c)
 	case transport.MoveAsked:
 		if r.connections.mayAskMove(c) {
-			c.Move(a.Message.Text)
+			c.asked = a.Message.Text
+			c.Move(c.asked)
 		}
 	case transport.Gone:
 		r.connections.lost(c, a.Closed)
