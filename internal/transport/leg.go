@@ -2,7 +2,6 @@ package transport
 
 import (
 	"sync/atomic"
-	"time"
 
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
 )
@@ -18,7 +17,6 @@ type leg struct {
 	datagrams, datagramBytes meter                  // datagram reader
 	frames, streamBytes      meter                  // stream reader
 	ranges                   []Range                // datagram reader: scratch
-	nextBeat                 time.Duration          // datagram reader: earlier beats are too soon
 	stream                   []byte                 // stream reader: an incomplete frame
 	messages                 uint64                 // stream reader: number of messages received
 	taken                    bool                   // stream reader: the frame accepted has arrived

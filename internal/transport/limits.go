@@ -108,9 +108,6 @@ const (
 	// size of a game's message. Without it, a flood of the largest frames would count as few
 	// messages.
 	discardUnit = 1 << 10
-	// beatPeriod is the shortest interval between a client's datagrams without new contents. It is
-	// the period of the highest tick rate, because a client flushes at most at the tick rate.
-	beatPeriod = time.Millisecond
 	// MaxDecoded bounds the decoded size of one message, estimated from its bytes. No frame of a
 	// plain struct reaches it; a frame full of empty protobuf messages exceeds it, but no game
 	// sends one. Decoding this much takes less than 1 MiB and 1 ms.

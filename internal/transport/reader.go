@@ -33,7 +33,6 @@ func (l *leg) receiveDatagram(at, waited time.Duration, b []byte, borrowed bool)
 	}
 	if why, fresh := l.dup.check(d.number); !fresh {
 		l.stats.Drop(why, 1)
-		l.takeBeat(at)
 		return
 	}
 	l.lastArrival.Store(int64(at))
@@ -49,11 +48,8 @@ func (l *leg) receiveDatagram(at, waited time.Duration, b []byte, borrowed bool)
 // receiveLinkFields handles all fields of a datagram except its messages.
 func (l *leg) receiveLinkFields(at, waited time.Duration, d *datagram) {
 	client := l.cfg.Client
-	switch {
-	case client && (d.acks != nil || d.hasRequest || d.inputs != nil), !client && (d.state != nil || d.hasReply || d.status != nil):
+	if client && (d.acks != nil || d.hasRequest || d.inputs != nil) || !client && (d.state != nil || d.hasReply || d.status != nil) {
 		l.discard(at, DropRole, len(d.state)+len(d.inputs))
-	case !client && d.acks == nil && !d.hasRequest && d.messages == nil && d.inputs == nil:
-		l.takeBeat(at)
 	}
 	a := Arrival{At: at} // One for all: a goroutine's stack keeps its largest size.
 	if client {
@@ -81,16 +77,6 @@ func (l *leg) receiveLinkFields(at, waited time.Duration, d *datagram) {
 		a.Kind, a.State, a.Acks = Acks, nil, l.ranges
 		l.push(&a, 0)
 	}
-}
-
-// takeBeat handles a client's datagram without new contents: a sign of life, or a duplicate made by
-// the network. If they are more frequent than beatPeriod, they are discarded.
-func (l *leg) takeBeat(at time.Duration) {
-	if at < l.nextBeat {
-		l.discard(at, DropBeat, 0)
-		return
-	}
-	l.nextBeat = at + beatPeriod
 }
 
 // receiveTime handles a time sample. It drops a sample with decreasing times, which would spoil the

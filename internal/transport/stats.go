@@ -22,7 +22,6 @@ const (
 	DropStale                        // datagram: its number is older than the window
 	DropDatagram                     // datagram: its envelope is malformed
 	DropDatagramTooLarge             // datagram: it is larger than allowed
-	DropBeat                         // datagram: no new contents, and too soon after another one
 	DropDatagramUnsent               // datagram: the link did not accept it
 	DropDatagramBehind               // datagram: it expired while the link was behind
 	DropDatagramRate                 // datagram: too many from this session
@@ -66,7 +65,6 @@ var dropNames = [numDrops][2]string{
 	DropStale:            {"datagram", "stale"},
 	DropDatagram:         {"datagram", "malformed"},
 	DropDatagramTooLarge: {"datagram", "oversize"},
-	DropBeat:             {"datagram", "empty"},
 	DropDatagramUnsent:   {"datagram", "unsent"},
 	DropDatagramBehind:   {"datagram", "behind"},
 	DropDatagramRate:     {"datagram", "too_many"},
