@@ -26,6 +26,7 @@ type bot struct {
 	life   uint64                    // as one client of one room; numbers its messages
 	place  place
 	sent   map[netloop.Stage]uint32
+	said   time.Duration // time of the newest of them
 	loose  uint32
 	asked  uint32
 	since  time.Duration // of its phase
@@ -184,6 +185,7 @@ func (g *bot) send(n uint64) {
 	stage := stages[n%uint64(len(stages))]
 	for range 1 + n>>8%5 {
 		g.sent[stage]++
+		g.said = g.p.rooms.now()
 		if client.Send(g.c, g.d.up, numbered{Life: g.key(), Seq: g.sent[stage]}, netloop.RunAt(stage)) != nil {
 			g.sent[stage]--
 		}

@@ -24,6 +24,7 @@ type rooms struct {
 	byName  map[string]*roomFacts
 	newest  map[string]uint64        // incarnation
 	gone    map[string]time.Duration // when the last room of a name ended
+	lastEnd time.Duration            // of any room
 	lived   time.Duration            // of ended rooms
 	stalled time.Duration            // end of the last stall
 	delayed bool                     // a room has delayed spectators
@@ -37,6 +38,7 @@ type roomFacts struct {
 	left     map[string]time.Duration // when players left, by subject
 	watched  map[string]bool          // whether they left as spectators
 	opened   time.Duration
+	joined   time.Duration             // newest join
 	empty    time.Duration             // since then, if it is
 	kicked   map[netloop.ClientID]bool // by the operator
 }
@@ -87,6 +89,7 @@ func (r *rooms) joined(key roomKey, c *netloop.Client, bot int) {
 		r.p.fail("seats", "client %d joins room %q, which has ended or has it", c.ID(), key.name)
 		return
 	}
+	f.joined = r.now()
 	for id, other := range f.in {
 		if s.subject != "" && other.subject == s.subject && f.spec.Duplicate != netloop.DuplicateAllow {
 			r.p.fail("seats", "player %q joins room %q as client %d, and is in as client %d", s.subject, key.name, c.ID(), id)
@@ -175,7 +178,7 @@ func (r *rooms) ended(key roomKey) {
 		r.p.fail("seats", "room %q ends with client %d, for which OnLeave was not called", key.name, id)
 	}
 	r.lived += r.now() - f.opened
-	r.gone[key.name] = r.now()
+	r.gone[key.name], r.lastEnd = r.now(), r.now()
 	delete(r.byName, key.name)
 }
 
@@ -309,13 +312,14 @@ func (r *rooms) rest() {
 	}
 }
 
-// sleeps checks that an empty room sleeps if it may, and no other one. Real time does not show it.
+// sleeps checks that an empty room sleeps if it may, and no other one. The end of another room wakes
+// it for a while, if it lists rooms. Real time does not show it.
 func (r *rooms) sleeps(name string, f *roomFacts) {
 	w, virtual := r.p.w.(virtualWorld)
 	if !virtual {
 		return
 	}
-	asleep, long := w.Room(name).Asleep(), r.now()-max(f.empty, r.stalled) > settled
+	asleep, long := w.Room(name).Asleep(), r.now()-max(f.empty, r.stalled, r.lastEnd) > settled
 	if asleep && !f.spec.Sleep || !asleep && f.spec.Sleep && len(f.in) == 0 && long {
 		r.p.fail("sleep", "room %q is empty since %v and is asleep: %v", name, f.empty, asleep)
 	}
