@@ -244,8 +244,22 @@ func (l *lead) epochMoved(by time.Duration) (back bool) {
 }
 
 // setBack records the step to which the steps were set back. Inputs of later steps are made again.
-func (l *lead) setBack(step uint64) {
+// A target above the estimate may stem from a report of an input that arrived before the epoch.
+func (l *lead) setBack(step uint64, rtt time.Duration, line loop.Timeline) {
 	l.backTo, l.sent, l.lastReported = step, min(l.sent, step), min(l.lastReported, step)
+	l.lower(rtt, line)
+}
+
+// lower lowers the target to the estimate.
+func (l *lead) lower(rtt time.Duration, line loop.Timeline) {
+	before := l.target
+	l.estimate(rtt, line)
+	l.target = min(l.target, before)
+}
+
+// stale reports whether the newest sample is old: a sleeping room measures no inputs.
+func (l *lead) stale(now time.Duration) bool {
+	return l.samples.n > 0 && !l.samples.recent(l.samples.n-1, now)
 }
 
 // stats returns the time by which steps are ahead of the server's current time, and the time by

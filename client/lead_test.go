@@ -339,6 +339,23 @@ func TestAReportMayOvertakeItsEpoch(t *testing.T) {
 	}
 }
 
+// A target that contains such a report does not outlast the epoch: a room that then sleeps would
+// never correct it. A target below the estimate remains.
+func TestAnEpochEndsTheTargetOfAnEarlierReport(t *testing.T) {
+	line := leadOf(10)
+	var l lead
+	l.begin(0, time.Second, 40*ms, line)
+	first := l.target
+	for _, target := range []time.Duration{first + time.Second, first - 100*ms} {
+		l.aim(target)
+		l.epochMoved(time.Second)
+		l.setBack(7, 40*ms, line)
+		if want := min(target, first); l.target != want || l.backTo != 7 {
+			t.Errorf("a target of %v is then %v, want %v", target, l.target, want)
+		}
+	}
+}
+
 // After the client's clock has jumped, and the estimate of the server's clock after it, samples of
 // before do not count, and the steps are as far ahead of the server as at first.
 func TestTheLeadIsMeasuredAnewAfterAJumpOfTheClock(t *testing.T) {

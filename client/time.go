@@ -72,7 +72,7 @@ func (s *serverTime) epochMoved(e loop.Epoch) {
 	by := e.At - s.timeline.Deadline(s.epoch, e.Tick)
 	if s.known && s.lead.on && by != 0 && s.lead.epochMoved(by) {
 		s.steps.setBack(s.timeline, by)
-		s.lead.setBack(s.steps.done)
+		s.lead.setBack(s.steps.done, s.sync.RTT(), s.timeline)
 	}
 	s.epoch, s.known = e, true
 }
@@ -164,6 +164,9 @@ func (s *serverTime) input(now time.Duration, wall time.Time, frame time.Duratio
 		s.lead.clockMoved(s.sync.RTT(), s.timeline)
 	}
 	if s.lead.on {
+		if s.lead.stale(now) { // A path that was bad then may be good now.
+			s.lead.lower(s.sync.RTT(), s.timeline)
+		}
 		to = s.lead.advance(now, s.steps.at, game, s.timeline.Fixed.Period())
 	}
 	s.steps.advance(&in, s.timeline, to)
