@@ -28,7 +28,7 @@ func TestPlainReaderAgreesOnDamage(t *testing.T) { plainSeeds(t, true) }
 func plainSeeds(t *testing.T, damage bool) {
 	var all plainTally
 	played := 0
-	for seed := range seeds.Of(t, 200) {
+	for seed := range seeds.Of(t, 100) {
 		played++
 		m := newPlainModel(t, seed, damage, &all)
 		for range 40 + m.rng.IntN(80) {
@@ -40,7 +40,7 @@ func plainSeeds(t *testing.T, damage bool) {
 	}
 	for i, n := range []uint64{all.packets, all.stale, all.repeated, all.equal, all.trends, all.Stats.Deltas, all.Stats.Despawns, all.Stats.Large,
 		all.Stats.FullMasked, all.Stats.FullEvicted, all.Stats.FullRequested, all.Stats.FullResumed, all.Stats.FullVisible, all.Stats.Clamped} {
-		if n == 0 && played >= 200 {
+		if n == 0 && played >= 100 {
 			t.Errorf("the seeds do not reach number %d of what they shall: %+v", i, all)
 		}
 	}
