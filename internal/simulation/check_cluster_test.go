@@ -28,11 +28,14 @@ func (clusterGame) Schema() *netloop.Schema { return declare(0).schema }
 
 func (g clusterGame) Open(r *netloop.Room) error {
 	g.s.server = r.Server()
-	name := r.Spec().Name
+	name, b := r.Spec().Name, g.b
+	b.travels.open(b, g.s, r)
+	r.OnLeave(func(_ *netloop.Tick, c *netloop.Client, _ *netloop.Closed) { delete(b.travels.inside[r], c.ID()) })
 	if name == "" {
+		r.OnJoin(func(_ *netloop.Tick, c *netloop.Client) error { b.travels.joined(b, r, c); return nil })
 		return nil
 	}
-	b, one := g.b, &clusterRoom{name: name, inc: r.Incarnation(), server: g.s}
+	one := &clusterRoom{name: name, inc: r.Incarnation(), server: g.s}
 	for _, other := range b.rooms {
 		if other.name == name && other.inc >= one.inc {
 			b.fail("room %q of server %s has the incarnation %d, after %d of server %s", name, g.s.id, one.inc, other.inc, other.server.id)
@@ -41,6 +44,9 @@ func (g clusterGame) Open(r *netloop.Room) error {
 	b.rooms = append(b.rooms, one)
 	b.touch(name)
 	r.OnJoin(func(_ *netloop.Tick, c *netloop.Client) error {
+		if b.travels.joined(b, r, c); botOf(c) > guestBots {
+			return nil
+		}
 		bot := b.bots[botOf(c)-1]
 		for _, other := range b.rooms {
 			if other.name == name && other.inc > one.inc && !bot.ticket {
@@ -120,6 +126,7 @@ func (b *clusterPlay) rest() {
 		}
 	}
 	b.wait(3 * time.Second)
+	b.travels.rest(b)
 }
 
 // wait plays for a time.

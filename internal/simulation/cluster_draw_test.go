@@ -15,6 +15,7 @@ import (
 type clusterStory struct {
 	Seed    uint64
 	Servers int
+	Travels bool          // clients and rooms move between servers
 	Length  time.Duration // of the part with troubles
 	Events  []clusterEvent
 }
@@ -26,6 +27,8 @@ type clusterEvent struct {
 	Server int    // that is asked, or has the trouble
 	Room   string
 	For    time.Duration // of a trouble, or until an empty room closes
+	Bot    int           // a guest
+	N      uint64
 }
 
 // clusterActions are all kinds of events, with their weights.
@@ -43,6 +46,14 @@ var clusterActions = []struct {
 	{"partition", 3, func(b *clusterPlay, s *clusterServer, e clusterEvent) { s.apart = max(s.apart, b.now+e.For) }},
 	{"no store", 1, func(b *clusterPlay, _ *clusterServer, e clusterEvent) { b.noStore = max(b.noStore, b.now+e.For) }},
 	{"kill", 1, (*clusterPlay).kill},
+
+	// Those of drawTravels.
+	{"guest", 0, (*clusterPlay).guest},
+	{"travel", 0, (*clusterPlay).travel},
+	{"travel by ticket", 0, (*clusterPlay).travelByTicket},
+	{"hand over", 0, (*clusterPlay).handOver},
+	{"letter", 0, (*clusterPlay).write},
+	{"cut", 0, (*clusterPlay).cutGuest},
 }
 
 // drawCluster returns the story of a seed.
@@ -56,6 +67,7 @@ func drawCluster(seed uint64) *clusterStory {
 			For: oneOf(d, 500*time.Millisecond, 2*time.Second, 5*time.Second, 12*time.Second, 20*time.Second),
 		})
 	}
+	s.drawTravels()
 	slices.SortStableFunc(s.Events, func(a, b clusterEvent) int { return cmp.Compare(a.At, b.At) })
 	return s
 }
@@ -65,7 +77,7 @@ func (s *clusterStory) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d, %d servers, %v of troubles\n", s.Seed, s.Servers, s.Length)
 	for _, e := range s.Events {
-		fmt.Fprintf(&b, "%9.3fs %s server=%d room=%s for=%v\n", e.At.Seconds(), e.Do, e.Server, e.Room, e.For)
+		fmt.Fprintf(&b, "%9.3fs %s server=%d room=%s for=%v bot=%d n=%d\n", e.At.Seconds(), e.Do, e.Server, e.Room, e.For, e.Bot, e.N)
 	}
 	return b.String()
 }

@@ -1,9 +1,11 @@
 package simulation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,7 +65,12 @@ type clusterPlay struct {
 	trouble time.Duration // time of the last trouble
 	calm    bool
 	bots    []*clusterBot
+	travels travels
+	timers  []timer
 	finding string
+
+	steps, waited atomic.Int64 // waited: time in which no world could advance, in nanoseconds
+	over          atomic.Bool
 }
 
 // clusterServer is a server of the cluster.
@@ -95,17 +102,22 @@ func playCluster(t *testing.T, s *clusterStory) (found string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlay(&Story{Seed: s.Seed})
-		b := &clusterPlay{story: s, tb: &quiet{TB: t, p: p}, changed: map[string]time.Duration{}}
-		b.hub = cluster.NewMemory(1000, func() time.Duration { return b.now })
+		b := &clusterPlay{story: s, tb: &quiet{TB: t, p: p}, changed: map[string]time.Duration{}, travels: newTravels()}
+		b.hub = cluster.NewMemory(1000, func() time.Duration { return b.now + time.Duration(b.waited.Load()) })
+		if s.Travels {
+			go b.unblock()
+		}
 		for i := range s.Servers {
 			b.serve(fmt.Sprint("s", i))
 		}
+		b.connect()
 		func() {
 			defer b.tb.(*quiet).stopped()
 			b.run()
 		}()
 		b.heal()
 		b.tb.(*quiet).clean()
+		b.over.Store(true)
 		time.Sleep(2 * cluster.StoreTime) // Calls without an answer end.
 		if found = b.finding; found == "" && p.finding != nil {
 			found = p.finding.Text
@@ -119,7 +131,7 @@ func (b *clusterPlay) serve(id string) {
 	s := &clusterServer{id: id}
 	b.servers = append(b.servers, s)
 	joined := netlooptest.Configure(func(c *netloop.Config) {
-		c.Cluster = netloop.Cluster{Via: b.hub.Member(), ID: id}
+		c.Cluster = netloop.Cluster{Via: b.hub.Member(), ID: id, Addr: id + ":1"}
 		c.Room = netloop.RoomSpec{Rate: netloop.Hz(20), MaxClients: 4}
 		c.MaxRooms = 8
 	})
@@ -153,8 +165,17 @@ func (b *clusterPlay) act(e clusterEvent) {
 
 // step advances all servers, and the clock of the bubble.
 func (b *clusterPlay) step() {
+	nap := nap
+	if b.story.Travels {
+		nap = travelStep
+	}
 	b.now += nap
+	b.steps.Add(1)
 	b.troubles()
+	for len(b.timers) > 0 && b.timers[0].at <= b.now {
+		b.timers[0].do()
+		b.timers = b.timers[1:]
+	}
 	for _, s := range b.servers {
 		switch {
 		case s.dead:
@@ -198,8 +219,18 @@ func (b *clusterPlay) troubles() {
 	synctest.Wait()
 }
 
+// later calls a function at a time.
+func (b *clusterPlay) later(d time.Duration, do func()) {
+	b.timers = append(b.timers, timer{b.now + d, do})
+	slices.SortStableFunc(b.timers, func(x, y timer) int { return cmp.Compare(x.at, y.at) })
+}
+
 // heal ends all troubles.
 func (b *clusterPlay) heal() {
+	for _, t := range b.timers {
+		t.do()
+	}
+	b.timers = nil
 	for _, s := range b.servers {
 		s.frozen, s.apart = 0, 0
 	}
@@ -319,6 +350,7 @@ func (b *clusterPlay) kill(s *clusterServer, _ clusterEvent) {
 	}
 	b.hub.Freeze(s.id, true)
 	s.dead, b.trouble = true, b.now
+	b.connect()
 	for _, r := range b.rooms {
 		if r.server == s {
 			r.ended = true
