@@ -157,6 +157,15 @@ func (w *World) Tap(c *client.Client, fn func(b []byte, datagram bool)) {
 	s.conn.SetTap(fn)
 }
 
+// Forge changes the bytes that a client sends, and those that the server sends to it, on their way:
+// each datagram, and the bytes of the stream in pieces. So a client behaves as a hostile program
+// does, and meets a server that sends garbage. A function may change the bytes that it gets, and
+// returns those that arrive; nil changes nothing. It is for the present connection alone.
+func (w *World) Forge(c *client.Client, up, down func(b []byte, datagram bool) []byte) {
+	w.tb.Helper()
+	w.seat(c).conn.SetForge(up, down)
+}
+
 // Break breaks a client's connection without a message. The client notices at once, as when the
 // system reports that there is no network, and reconnects by itself; the server has to notice by
 // itself.

@@ -63,6 +63,7 @@ type end struct {
 	deaf    bool   // no packet reaches this end
 	deafSeq uint64 // counts changes of deaf, so that an old timeout has no effect
 	stalled bool   // accepts no packet that reaches it
+	forge   Forge  // changes the data that this end sends; nil: no changes
 	closing bool   // CloseLinger has begun
 	gone    bool
 	silent  bool // ended without telling the peer
@@ -135,6 +136,14 @@ type Tap func(b []byte, datagram bool)
 // SetTap sets the Tap for data that the server sends from now on.
 func (c *Conn) SetTap(t Tap) { c.tap = t }
 
+// Forge returns the changed bytes of a datagram or of a segment of the stream: the data of a hostile
+// program. It may change b.
+type Forge func(b []byte, datagram bool) []byte
+
+// SetForge changes the data that the client sends, and that the server sends, from now on. Nil
+// changes nothing.
+func (c *Conn) SetForge(up, down Forge) { c.client.forge, c.server.forge = up, down }
+
 // Remote returns the client's address at the server.
 func (c *Conn) Remote() string { return c.remote }
 
@@ -181,6 +190,7 @@ func (e *end) pump() {
 func (e *end) sendDatagram(b []byte) error {
 	n := e.conn.net
 	e.tapped(b, true)
+	b = e.forged(b, true)
 	t := e.send(len(b))
 	for _, at := range t.At[:t.Copies] {
 		// The receiver owns its bytes, so each copy is cloned.
@@ -190,6 +200,14 @@ func (e *end) sendDatagram(b []byte) error {
 }
 
 // tapped passes data of the server's end to the tap.
+// forged returns the bytes that the end sends instead of b.
+func (e *end) forged(b []byte, datagram bool) []byte {
+	if e.forge == nil {
+		return b
+	}
+	return e.forge(bytes.Clone(b), datagram)
+}
+
 func (e *end) tapped(b []byte, datagram bool) {
 	if c := e.conn; c.tap != nil && e == &c.server {
 		c.tap(b, datagram)

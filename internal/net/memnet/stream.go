@@ -53,6 +53,7 @@ func (e *end) takeStream() {
 		}
 		b, last := e.limited(b)
 		e.tapped(b, false)
+		b = e.forged(b, false)
 		seq := e.stream.next
 		e.stream.next++
 		e.stream.flight++
