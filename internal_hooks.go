@@ -2,8 +2,10 @@ package netloop
 
 import (
 	"context"
+	"net/url"
 	"time"
 
+	"github.com/netloop/netloop/internal/admin"
 	"github.com/netloop/netloop/internal/bridge"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netem"
@@ -63,8 +65,11 @@ func setHooks() bool {
 					take(bridge.Room{Room: r.e, SpectatorRoom: r.spectatorRoom, Tick: &r.tick, Ended: func(err error) { s.roomEnded(r, err) }})
 				}
 			},
-			Tell:           s.notify,
-			Page:           s.page,
+			Tell: s.notify,
+			Page: s.page,
+			WriterPage: func(ctx context.Context, path string, query url.Values) (any, error) {
+				return s.page(admin.AsWriter(ctx), path, query)
+			},
 			SetIdleTimeout: func(idle time.Duration) { s.idle = idle },
 			Simulate:       func(cfg netem.Config) { s.network = &cfg },
 		}

@@ -86,6 +86,12 @@ func MayWrite(ctx context.Context) bool {
 	return c.role == writer
 }
 
+// AsWriter returns the context of a request with a token of role write, for tests without a
+// listener.
+func AsWriter(ctx context.Context) context.Context {
+	return context.WithValue(ctx, callerKey{}, caller{role: writer})
+}
+
 // From returns the address of the request of a context.
 func From(ctx context.Context) string {
 	c, _ := ctx.Value(callerKey{}).(caller)

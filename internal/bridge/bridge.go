@@ -118,6 +118,8 @@ type Server struct {
 	// Page returns the content of a page of the admin listener for a token of role read, or does
 	// what the page does. It may wait for a tick, so the goroutine of a room must not call it.
 	Page func(ctx context.Context, path string, query url.Values) (any, error)
+	// WriterPage is Page for a token of role write.
+	WriterPage func(ctx context.Context, path string, query url.Values) (any, error)
 }
 
 // Room is an opened room of a server, other than its default room.

@@ -116,6 +116,13 @@ var actions = []action{
 			p.lab().JumpClock(g.c, e.For)
 		}
 	}},
+	// Those of more.
+	{"forge", 0, nil, (*play).forge},
+	{"payloads", 0, nil, func(p *play, e *Event) { p.operator.payloads(e) }},
+	{"costs", 0, nil, func(p *play, e *Event) { p.operator.costs(e) }},
+	{"await", 0, nil, func(p *play, e *Event) { p.bots[e.Bot].await(e.N, e.For) }},
+	{"ask at once", 0, nil, func(p *play, e *Event) { p.bots[e.Bot].askAtOnce(e.N) }},
+	{"ask many", 0, nil, func(p *play, e *Event) { p.bots[e.Bot].askMany(e.N) }},
 	{"suspend", 3, byBotFor, (*play).suspend},
 	{vanish, 0, nil, func(p *play, e *Event) { // Stories in real time draw it.
 		p.join(e)

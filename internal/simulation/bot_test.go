@@ -11,15 +11,16 @@ import (
 
 // bot is a client's program.
 type bot struct {
-	p     *play
-	d     *declared // its build's
-	n     int
-	c     *client.Client
-	join  *joining
-	link  netlooptest.Link
-	gone  bool   // it has left, or disappeared
-	codes bool   // it has used the code of a room to move
-	wake  func() // ends its suspension; nil without
+	p      *play
+	d      *declared // its build's
+	n      int
+	c      *client.Client
+	join   *joining
+	link   netlooptest.Link
+	gone   bool   // it has left, or disappeared
+	forges bool   // it sends, or gets, changed bytes
+	codes  bool   // it has used the code of a room to move
+	wake   func() // ends its suspension; nil without
 
 	ids    map[netloop.ClientID]bool // that it has had
 	played bool                      // in its last phase
@@ -96,6 +97,7 @@ func (g *bot) listen() {
 	})
 	client.Handle(c, g.d.down, func(_ *netloop.Tick, m numbered) { p.mail.heard(g, m) })
 	client.Handle(c, g.d.looseDown, func(_ *netloop.Tick, m numbered) { p.mail.heardLoose(g, m) })
+	client.Handle(c, g.d.shout, func(_ *netloop.Tick, m numbered) { g.shouted(m) })
 	client.Inputs(c, g.d.control, func(t *netloop.Tick) control {
 		in := control{Turn: g.hold, Fire: g.fire}
 		g.made++
@@ -112,7 +114,11 @@ func (g *bot) listen() {
 		g.predict()
 	}
 	if g.d.vaults != nil {
-		look := func(_ *netloop.Tick, o *netloop.Object[vault]) { p.rights.saw(g, o.Owner(), o.State()) }
+		look := func(_ *netloop.Tick, o *netloop.Object[vault]) {
+			if !g.forges {
+				p.rights.saw(g, o.Owner(), o.State())
+			}
+		}
 		client.Watch(c, g.d.vaults, client.Watcher[vault]{Spawn: look, Change: func(t *netloop.Tick, o *netloop.Object[vault], _ vault) { look(t, o) }})
 	}
 	if g.n%3 == 0 {
@@ -260,6 +266,9 @@ func (g *bot) freeze(on bool) {
 
 // heal ends all troubles of the bot, except the delay of its link.
 func (g *bot) heal() {
+	if g.endForging(); g.gone {
+		return
+	}
 	g.resume()
 	g.stall(false)
 	g.freeze(false)

@@ -21,6 +21,7 @@ type mail struct {
 	loose map[looseKey]bool
 	sent  map[roomKey]map[netloop.ClientID][2]uint64 // life and newest message
 	calls []*call
+	waits []*awaited
 }
 
 type upKey struct {
@@ -53,6 +54,9 @@ func newMail(p *play) mail {
 }
 
 func (m *mail) up(key roomKey, id netloop.ClientID, bot int, stage netloop.Stage, said numbered) {
+	if m.p.forges(bot) {
+		return
+	}
 	k := upKey{key, id, said.Life, stage}
 	last, known := m.ups[k]
 	if known && said.Seq != last+1 && (said.Seq <= last || !m.p.floods) {
@@ -66,6 +70,9 @@ func (m *mail) up(key roomKey, id netloop.ClientID, bot int, stage netloop.Stage
 }
 
 func (m *mail) looseUp(key roomKey, id netloop.ClientID, said numbered) {
+	if m.p.forges(int(said.Life)) {
+		return
+	}
 	m.once("room "+key.name, looseKey{true, said.Life, said.Seq})
 }
 
@@ -85,6 +92,9 @@ func (m *mail) said(key roomKey, id netloop.ClientID, life uint64, seq uint32) {
 }
 
 func (m *mail) heard(g *bot, said numbered) {
+	if g.forges {
+		return
+	}
 	k := downKey{g.n, said.Life}
 	if last := m.downs[k]; said.Seq != last+1 {
 		m.p.fail("messages", "bot %d: message %d of life %d comes after %d", g.n, said.Seq, said.Life, last)
@@ -95,6 +105,9 @@ func (m *mail) heard(g *bot, said numbered) {
 }
 
 func (m *mail) heardLoose(g *bot, said numbered) {
+	if g.forges {
+		return
+	}
 	m.once("a bot", looseKey{false, said.Life, said.Seq})
 	m.addressed(g, said)
 }
@@ -114,7 +127,10 @@ func (m *mail) asked(g *bot, q question) *call {
 
 func (m *mail) answered(c *call, a answer, err error) {
 	m.p.note("bot %d: question %d is answered: %v", c.g.n, c.q.N, err)
-	if c.answers++; c.answers > 1 || err == nil && (a.N != c.q.N || c.q.Mode == refused || c.q.Mode == never || c.q.Mode == badQuestion) {
+	if c.answers++; c.g.forges {
+		return
+	}
+	if c.answers > 1 || err == nil && (a.N != c.q.N || c.q.Mode == refused || c.q.Mode == never || c.q.Mode == late || c.q.Mode == badQuestion) {
 		m.p.fail("messages", "bot %d: question %d of mode %d has answer %d of %d, number %d", c.g.n, c.q.N, c.q.Mode, a.N, c.q.N, c.answers)
 	}
 }

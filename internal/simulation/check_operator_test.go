@@ -46,6 +46,7 @@ type ask struct {
 	v      any
 	err    error
 	then   func(a *ask)
+	writes bool // it has the role write
 }
 
 // askTime bounds a request, as the inspector's listener does.
@@ -139,12 +140,19 @@ func (o *operator) close(f *roomFacts, drain time.Duration, q url.Values) {
 
 // ask begins a request. Its answer is taken by poll.
 func (o *operator) ask(key roomKey, path string, q url.Values, then func(a *ask)) {
+	o.begin(&ask{key: key, path: path, query: q, then: then})
+}
+
+func (o *operator) begin(a *ask) {
 	ctx, cancel := context.WithTimeout(context.Background(), askTime)
-	a := &ask{key: key, path: path, query: q, at: o.p.w.Now(), cancel: cancel, done: make(chan struct{}), then: then}
+	a.at, a.cancel, a.done = o.p.w.Now(), cancel, make(chan struct{})
 	o.asks = append(o.asks, a)
 	page := bridge.Netloop.Server(o.p.server).Page
+	if a.writes {
+		page = bridge.Netloop.Server(o.p.server).WriterPage
+	}
 	go func() {
-		a.v, a.err = page(ctx, path, q)
+		a.v, a.err = page(ctx, a.path, a.query)
 		close(a.done)
 	}()
 	o.poll()
@@ -189,7 +197,7 @@ func (o *operator) answered(a *ask) {
 			o.p.fail("secrets", "%s of room %q shows %s of %s", a.path, a.key.name, m.field, m.it.id())
 		}
 	}
-	if a.path == "/api/payloads" && a.err == nil {
+	if a.path == "/api/payloads" && a.err == nil && !a.writes {
 		o.p.fail("secrets", "%s of room %q shows %s", a.path, a.key.name, text)
 	}
 	if a.then != nil {

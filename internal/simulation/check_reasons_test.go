@@ -47,6 +47,9 @@ func (r *reasons) kick(bot int) {
 
 // closed checks the reason that a bot was told.
 func (r *reasons) closed(g *bot, s client.State) {
+	if g.forges {
+		return
+	}
 	of := reason{s.Code, s.Text}
 	ok := true
 	switch s.Code {

@@ -41,7 +41,7 @@ func (r *replicas) record(name string) *bytes.Buffer {
 
 // verified takes the result of a digest.
 func (r *replicas) verified(g *bot, err error) {
-	if errors.Is(err, client.ErrDiverged) {
+	if errors.Is(err, client.ErrDiverged) && !g.forges {
 		r.p.fail("replicas", "bot %d: %v", g.n, err)
 	}
 }
@@ -54,7 +54,7 @@ func (r *replicas) rest() {
 		}
 	}
 	for _, g := range r.p.all {
-		if s := g.c.Stats(); s.Malformed > 0 || s.Unequal > 0 {
+		if s := g.c.Stats(); !g.forges && (s.Malformed > 0 || s.Unequal > 0) {
 			r.p.fail("replicas", "bot %d counts %d malformed packets and %d unequal digests", g.n, s.Malformed, s.Unequal)
 		}
 		if f := r.p.rooms.byName[g.c.Room()]; g.playing() && f != nil {
@@ -131,7 +131,7 @@ func (h *gameRoom) objects(t *netloop.Tick, have map[string]replica) []item {
 
 // replay runs the recordings again.
 func (r *replicas) replay() {
-	for _, one := range r.records {
+	for i, one := range r.records {
 		shadow := newPlay(r.p.story)
 		shadow.shadow = true
 		again, err := netloop.NewReplay(netloop.Config{}, shadow.game(), bytes.NewReader(one.Bytes()))
@@ -144,6 +144,9 @@ func (r *replicas) replay() {
 		}
 		if n := shadow.keeps.calls + shadow.resources.calls; n > 0 {
 			r.p.fail("recordings", "a replay of room %q calls the store and the resources of the server %d times", one.name, n)
+		}
+		if n := r.p.story.Seed; i == 0 && n%4 == 0 {
+			r.alter(one, n)
 		}
 	}
 }

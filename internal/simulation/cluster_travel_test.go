@@ -104,7 +104,7 @@ func (v *travels) open(b *clusterPlay, s *clusterServer, r *netloop.Room) {
 	d := declare(0)
 	d.talks.HandleRoom(r, func(_ *netloop.Tick, from *netloop.Sender, m talk) error {
 		if m.Seq >= uint64(len(v.letters)) {
-			b.fail("room %q gets letter %d, which nobody has sent", name, m.Seq)
+			b.fail("room %q gets letter %d, which has no sender", name, m.Seq)
 			return nil
 		}
 		l := v.letters[m.Seq]

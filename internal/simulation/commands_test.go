@@ -107,7 +107,12 @@ func init() { // Some rows refer to the table.
 				h.seats.act(t, o)
 			}
 		}},
-		"save": {4, func(h *gameRoom, t *netloop.Tick, _ command) { h.save(t) }},
+		"shout":         {0, (*gameRoom).shout},
+		"misfit":        {0, onItem((*gameRoom).misfit)},
+		"unedited":      {0, onItem((*gameRoom).unedited)},
+		"explain field": {0, onClient((*gameRoom).explainField)},
+		"give ship":     {0, onClient((*gameRoom).giveShip)},
+		"save":          {4, func(h *gameRoom, t *netloop.Tick, _ command) { h.save(t) }},
 		"later": {3, func(h *gameRoom, t *netloop.Tick, o command) {
 			t.AfterFunc(time.Duration(o.N%5000)*time.Millisecond, func(t *netloop.Tick) { h.busy = 3 })
 			t.AfterFuncScaled(time.Duration(o.N>>16%2000)*time.Millisecond, func(t *netloop.Tick) { h.busy = 1 })

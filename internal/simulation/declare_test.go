@@ -141,7 +141,9 @@ type declared struct {
 	commands        *netloop.RPC[command]
 	talks, news     *netloop.RPC[talk]
 	claim           *netloop.RPC[claim]
-	members         netloop.Gauge // clients without the spectator feed
+	atOnce          *netloop.Call[question, answer] // that a handler answers before it returns
+	shout           *netloop.RPC[numbered]          // to all clients, and to delayed spectators
+	members         netloop.Gauge                   // clients without the spectator feed
 	presses         netloop.Counter
 	changes         netloop.Histogram
 }
@@ -198,6 +200,8 @@ func declare(p parts) *declared {
 			return nil
 		}))
 	d.claim = netloop.NewRPC[claim](s, "claim", netloop.MinRole(1), netloop.ForSpectators(), netloop.OwnerOnly(func(m claim) netloop.Ref[pawn] { return m.Pawn }))
+	d.atOnce = netloop.NewCall[question, answer](s, "ask at once", netloop.Timeout(2*time.Second), netloop.Limit(50, 100), netloop.LimitPerTick(20))
+	d.shout = netloop.NewRPC[numbered](s, "shout", netloop.ServerOnly())
 	d.commands = netloop.NewRPC[command](s, "command", netloop.ServerOnly())
 	d.talks, d.news = netloop.NewRPC[talk](s, "talk", netloop.ServerOnly(), stages), netloop.NewRPC[talk](s, "news", netloop.ServerOnly())
 	schemas.of[p] = d

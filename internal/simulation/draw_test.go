@@ -35,10 +35,11 @@ func draw(seed uint64) *Story {
 	r.Fails = false
 	s.Server.Room.Params = r
 	d.people()
+	defer s.sort()
+	defer d.more()  // After the silence, in a stream of its own.
 	if d.oneIn(6) { // A silence of minutes in the middle.
 		d.pause(d.between(20*time.Second, 90*time.Second))
 	}
-	s.sort()
 	return s
 }
 

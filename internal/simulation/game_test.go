@@ -88,6 +88,8 @@ type gameRoom struct {
 	talks uint64 // sent to other rooms and the program
 	marks uint64
 
+	shouts uint32
+
 	stir    int    // ticks for which vaults change after a join
 	quiet   bool   // the troubles are over
 	changes uint64 // runs of the system that edits objects
@@ -490,7 +492,7 @@ func (h *gameRoom) handlers(r *netloop.Room) {
 	h.d.control.Handle(r, func(t *netloop.Tick, from *netloop.Client, in control) {
 		h.p.inputs.ran(h.key, from.ID(), t.FixedStep(), in)
 		m := h.of.Of(from)
-		if m.ship == nil || !m.ship.Alive() || (in.Fire == 0 && int32(in.Turn) == m.ship.State().V) {
+		if m.ship == nil || !m.ship.Alive() || m.ship.Owner() != from.ID() || (in.Fire == 0 && int32(in.Turn) == m.ship.State().V) {
 			return
 		}
 		s := m.ship.Edit(t)
@@ -511,6 +513,7 @@ func (h *gameRoom) handlers(r *netloop.Room) {
 		return nil
 	})
 	h.d.ask.HandleLater(r, h.answer)
+	h.d.atOnce.Handle(r, h.answerAtOnce)
 	h.d.claim.Handle(r, h.claimed)
 	h.d.talks.HandleRoom(r, func(t *netloop.Tick, from *netloop.Sender, m talk) error {
 		defer h.enter()() // It may come before the system.
@@ -551,5 +554,7 @@ func (h *gameRoom) answer(t *netloop.Tick, _ *netloop.Client, q question, reply 
 		h.p.settle()
 	case refused:
 		reply.Send(t, answer{}, errors.New("refused"))
+	default:
+		h.answerOddly(t, q, reply)
 	}
 }

@@ -30,6 +30,7 @@ type item interface {
 	watchers() *audience
 	core() *state.Object
 	explain(t *netloop.Tick, c *netloop.Client) (netloop.Explanation, error)
+	explainField(t *netloop.Tick, c *netloop.Client, n uint64) (netloop.Explanation, error)
 }
 
 // audience names the clients that see an item.

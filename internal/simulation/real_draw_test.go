@@ -15,7 +15,7 @@ const (
 )
 
 // virtualOnly are the actions that a server in real time does not have.
-var virtualOnly = []string{"crash", "jump", "suspend", "wall"}
+var virtualOnly = []string{"crash", "forge", "jump", "suspend", "wall"}
 
 // drawReal returns the story of a seed for a server in real time: the same draws, with shorter
 // times and slower rooms, carriers, and clients that disappear during their handshake.

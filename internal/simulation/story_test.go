@@ -34,12 +34,16 @@ type server struct {
 	RPC                  netloop.RPCLimits
 	Incarnation          uint64
 	DrainTimeout         time.Duration
+	Misfits              bool // values that do not fit their fields are clamped
 }
 
 // configure sets the drawn fields of a Config.
 func (s server) configure(c *netloop.Config) {
 	c.Room, c.MaxRooms, c.MaxClients, c.RPC = s.Room, s.MaxRooms, s.MaxClients, s.RPC
 	c.LostAfter, c.CheckEdits, c.Incarnation, c.DrainTimeout = s.LostAfter, s.CheckEdits, s.Incarnation, s.DrainTimeout
+	if s.Misfits {
+		c.CheckValues = false
+	}
 	if s.Auth {
 		c.Auth = auth()
 	}

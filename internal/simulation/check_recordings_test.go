@@ -1,0 +1,104 @@
+package simulation
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/recording"
+)
+
+// alter replays the beginning of a recording with changes. The documents: NewReplay, Replay.Look and
+// Divergence of netloop.
+//
+//   - A change of the state between two ticks ends the replay at the next tick, with the names of
+//     the class and the field.
+//   - A damaged file ends the replay with an error, and never with a panic.
+func (r *replicas) alter(one *recorded, n uint64) {
+	rng := rand.New(rand.NewPCG(n, 293))
+	r.diverge(one, 10+rng.IntN(100))
+	var records [][]byte
+	file, head, err := recording.NewReader(bytes.NewReader(one.Bytes()))
+	for err == nil {
+		var b []byte
+		if b, err = file.Next(); err == nil {
+			records = append(records, bytes.Clone(b))
+		}
+	}
+	if len(records) < 3 {
+		return
+	}
+	for range 3 {
+		r.damage(one.name, head, records[:min(len(records), 120)], rng)
+	}
+	r.again(one.Bytes()[:rng.IntN(one.Len())], 120)
+}
+
+// diverge changes an object after some ticks.
+func (r *replicas) diverge(one *recorded, after int) {
+	shadow := newPlay(r.p.story)
+	shadow.shadow = true
+	again, err := netloop.NewReplay(netloop.Config{}, shadow.game(), bytes.NewReader(one.Bytes()))
+	for i := 0; err == nil && i < after; i++ {
+		_, err = again.Step()
+	}
+	if err != nil {
+		return // It ends earlier, or cannot be replayed.
+	}
+	changed := ""
+	err = again.Look(func(t *netloop.Tick) {
+		for _, f := range shadow.rooms.byName {
+			for _, it := range f.gameRoom.items {
+				if p, ok := it.(*typed[pawn]); ok && p.alive() && changed == "" {
+					p.o.Edit(t).N += 1000
+					changed = p.o.Ref().String()
+				}
+			}
+		}
+	})
+	if err != nil || changed == "" {
+		return
+	}
+	_, err = again.Step()
+	var differs *netloop.Divergence
+	var unrecorded *netloop.NotReplayable
+	switch {
+	case errors.Is(err, io.EOF), errors.As(err, &unrecorded):
+	case !errors.As(err, &differs) || !strings.Contains(err.Error(), "pawn.N") || !strings.Contains(err.Error(), changed):
+		r.p.fail("recordings", "pawn.N of %s was changed in the replay of room %q, which ends with %v", changed, one.name, err)
+	}
+}
+
+// damage changes bytes of a record.
+func (r *replicas) damage(name string, head []byte, records [][]byte, rng *rand.Rand) {
+	var file bytes.Buffer
+	w, err := recording.NewWriter(&file, head)
+	at := 1 + rng.IntN(len(records)-1)
+	for i, b := range records {
+		if b = bytes.Clone(b); i == at && len(b) > 0 {
+			for range 1 + rng.IntN(3) {
+				b[rng.IntN(len(b))] = byte(rng.Uint64())
+			}
+		}
+		if err == nil {
+			err = w.Write(b)
+		}
+	}
+	if err != nil {
+		r.p.fail("recordings", "a changed recording of room %q cannot be written: %v", name, err)
+	}
+	r.again(file.Bytes(), at+3)
+}
+
+// again replays some ticks of a file, which may be damaged.
+func (r *replicas) again(file []byte, ticks int) {
+	shadow := newPlay(r.p.story)
+	shadow.shadow = true
+	again, err := netloop.NewReplay(netloop.Config{}, shadow.game(), bytes.NewReader(file))
+	for i := 0; err == nil && i < ticks; i++ {
+		_, err = again.Step()
+	}
+}
