@@ -103,6 +103,32 @@ type transfer struct {
 	moving  atomic.Bool              // the room is being handed over, and admits nobody
 	seating atomic.Int64             // time until which an arrived room keeps seats for its players
 	closed  atomic.Pointer[room.End] // how the room was told to end; nil: it was not
+
+	name     sync.Mutex // guards released, and changes of the room's epoch
+	released bool       // the room has ended, and has given its name back
+}
+
+// keepName sets the epoch of the name that a running room has claimed again. If the room has ended
+// meanwhile, keepName gives the name back, and reports false.
+func (r *Room) keepName(epoch cluster.Epoch) bool {
+	r.transfer.name.Lock()
+	defer r.transfer.name.Unlock()
+	if r.transfer.released {
+		r.server.member.Release(r.spec.Name, epoch)
+		return false
+	}
+	r.epoch.Store(uint64(epoch))
+	return true
+}
+
+// releaseName gives the name of an ended room back.
+func (r *Room) releaseName() {
+	r.transfer.name.Lock()
+	defer r.transfer.name.Unlock()
+	r.transfer.released = true
+	if e := r.epoch.Load(); e != 0 {
+		r.server.releaseName(r.spec.Name, cluster.Epoch(e))
+	}
 }
 
 const (
@@ -323,8 +349,9 @@ func (r *Room) reclaimLater() {
 		case err == nil && r.e.Supervisor.Told().Err() != nil:
 			s.member.Release(r.spec.Name, epoch)
 			return
+		case err == nil && !r.keepName(epoch):
+			return
 		case err == nil:
-			r.epoch.Store(uint64(epoch))
 			r.e.Transfer.Between(func() *transport.Closed { r.resume(); return nil })
 			return
 		case errors.Is(err, cluster.ErrTaken):

@@ -296,9 +296,7 @@ func (s *Server) roomEnded(r *Room, err error) {
 	if r.ring != nil {
 		r.ring.Close()
 	}
-	if e := r.epoch.Load(); e != 0 { // Before Remove, for which the end of the server waits.
-		s.releaseName(r.spec.Name, cluster.Epoch(e))
-	}
+	r.releaseName() // Before Remove, for which the end of the server waits.
 	s.rooms.Remove(r.spec.Name)
 	s.raiseConnLimit()
 }

@@ -47,6 +47,19 @@ func TestAPhaseEndsOnceAlthoughItsPlayerLeavesLater(t *testing.T) {
 	}
 }
 
+// A room that ends while it waits to claim its name again, after a hand-over without an answer of the
+// cluster, does not keep the name.
+func TestTheNameOfARoomThatEndsAfterAFailedHandOverIsFree(t *testing.T) {
+	s := &clusterStory{Seed: 26, Servers: 3, Travels: true, Length: 12 * time.Second, Events: []clusterEvent{
+		{At: 3854 * time.Millisecond, Do: "open", Server: 1, Room: "ash", For: 2 * time.Second},
+		{At: 5223 * time.Millisecond, Do: "no store", For: 2 * time.Second},
+		{At: 5415 * time.Millisecond, Do: "hand over", Server: 1, Room: "ash"},
+	}}
+	if found := playCluster(t, s); found != "" {
+		t.Error(found)
+	}
+}
+
 // The seat of an expired ticket is listed as free, although the room sleeps and another reader of
 // the seats has removed the ticket before the room's tick.
 func TestTheSeatOfAnExpiredTicketIsListed(t *testing.T) {
