@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
@@ -75,6 +76,16 @@ func TestARecordingWithATickGapIsDamaged(t *testing.T) {
 		"a repeated tick": {func(in *loop.Input) {
 			if in.Tick >= 10 {
 				in.Tick--
+			}
+		}, 9},
+		"an earlier start": {func(in *loop.Input) {
+			if in.Tick == 10 {
+				in.Start = -time.Hour
+			}
+		}, 9},
+		"too many steps": {func(in *loop.Input) {
+			if in.Tick == 10 {
+				in.FixedSteps = math.MaxInt
 			}
 		}, 9},
 		"it begins with none": {func(in *loop.Input) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/netloop/netloop/internal/clock"
+	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/recording"
 )
 
@@ -68,8 +69,8 @@ func (p *Replay) Step() (Replayed, error) {
 func (p *Replay) Play(rec *recording.Tick) (Replayed, error) {
 	p.feed.tick = *rec
 	in := rec.Input
-	if in.Tick != p.room.in.Tick+1+in.Slept || in.Tick == 0 {
-		return Replayed{}, fmt.Errorf("%w: tick %d follows tick %d", recording.ErrCorrupt, in.Tick, p.room.in.Tick)
+	if err := p.follows(&in); err != nil {
+		return Replayed{}, err
 	}
 	if len(rec.Unrecorded) > 0 {
 		return Replayed{}, &Unrecorded{in.Tick, slices.Clone(rec.Unrecorded)}
@@ -85,6 +86,23 @@ func (p *Replay) Play(rec *recording.Tick) (Replayed, error) {
 	p.send()
 	done := Replayed{in.Tick, p.room.world.StateDigest(), p.room.sent.take()}
 	return done, p.compare(done)
+}
+
+// follows returns an error for an input that no tick after the last one has: its number and its times
+// are wrong, or its steps are not those of the room's rates.
+func (p *Replay) follows(in *loop.Input) error {
+	last := &p.room.in
+	if in.Tick != last.Tick+1+in.Slept || in.Tick == 0 {
+		return fmt.Errorf("%w: tick %d follows tick %d", recording.ErrCorrupt, in.Tick, last.Tick)
+	}
+	want := p.room.Timeline().Input(in.Tick)
+	switch {
+	case in.Start < last.Start:
+		return fmt.Errorf("%w: tick %d starts at %v, and tick %d at %v", recording.ErrCorrupt, in.Tick, in.Start, last.Tick, last.Start)
+	case in.FixedSteps != want.FixedSteps || in.GameTime != want.GameTime || in.Delta != want.Delta:
+		return fmt.Errorf("%w: tick %d has %d fixed steps at the game time %v", recording.ErrCorrupt, in.Tick, in.FixedSteps, in.GameTime)
+	}
+	return nil
 }
 
 // Room returns the replayed room.
