@@ -118,6 +118,7 @@ var actions = []action{
 	}},
 	// Those of more.
 	{"forge", 0, nil, (*play).forge},
+	{"survey", 0, nil, func(p *play, e *Event) { p.bots[e.Bot].survey() }},
 	{"payloads", 0, nil, func(p *play, e *Event) { p.operator.payloads(e) }},
 	{"costs", 0, nil, func(p *play, e *Event) { p.operator.costs(e) }},
 	{"await", 0, nil, func(p *play, e *Event) { p.bots[e.Bot].await(e.N, e.For) }},

@@ -35,6 +35,10 @@ type bot struct {
 	fire   uint32 // the press of the next input
 	made   uint64 // inputs
 	frames uint64
+
+	overload netloop.Overload
+	surveyed map[string]bool // pawns that a watcher has seen
+	unwatch  func()          // ends the watcher; nil without
 }
 
 // newBot makes a bot that joins.
@@ -61,6 +65,9 @@ func (p *play) newBot(e *Event, cfg client.Config) {
 // vex begins the troubles that a bot has from its first packet on.
 func (p *play) vex(g *bot) {
 	j := g.join
+	if j.Forge != "" {
+		p.forgeHandshake(g)
+	}
 	if j.Addr != "" {
 		p.w.Rebind(g.c, j.Addr)
 	}

@@ -31,7 +31,7 @@ func (r *replicas) alter(one *recorded, n uint64) {
 	if len(records) < 3 {
 		return
 	}
-	for range 3 {
+	for range 8 {
 		r.damage(one.name, head, records[:min(len(records), 120)], rng)
 	}
 	r.again(one.Bytes()[:rng.IntN(one.Len())], 120)
@@ -72,13 +72,68 @@ func (r *replicas) diverge(one *recorded, after int) {
 	}
 }
 
-// damage changes bytes of a record.
+// edit changes a field of a record, as another version of the game would have recorded it.
+func edit(b []byte, rng *rand.Rand) []byte {
+	var t recording.Tick
+	if recording.ReadTick(b, &t) != nil {
+		return b
+	}
+	if n := len(t.Arrivals); n > 0 {
+		a := &t.Arrivals[rng.IntN(n)]
+		switch rng.IntN(6) {
+		case 0:
+			a.Message.Method += 1000
+		case 1:
+			a.Message.Payload = []byte{0xff, 0xff, 0xff, 0xff}
+		case 2:
+			a.Closed, a.Entrance = nil, nil
+		case 3:
+			t.Arrivals = append(t.Arrivals, *a)
+		case 4:
+			if a.Entrance != nil {
+				a.Entrance.Join = []byte{0xff, 0xff, 0xff}
+			}
+		default:
+			a.Client++
+		}
+	}
+	if n := len(t.Posts); n > 0 {
+		if p := &t.Posts[rng.IntN(n)]; rng.IntN(2) == 0 {
+			p.Method += 1000
+		} else {
+			p.Msg = []byte{0xff, 0xff, 0xff}
+		}
+	}
+	if n := len(t.Results); n > 0 {
+		if r := &t.Results[rng.IntN(n)]; rng.IntN(2) == 0 {
+			r.Work += 1000
+		} else {
+			r.Value = []byte{0xff, 0xff}
+		}
+	}
+	switch rng.IntN(8) {
+	case 0:
+		t.Input.Tick += 2
+	case 1:
+		t.Sent++
+	case 2:
+		t.Drain = true
+	}
+	if out, err := recording.AppendTick(nil, &t); err == nil {
+		return out
+	}
+	return b
+}
+
+// damage changes a record, or its bytes.
 func (r *replicas) damage(name string, head []byte, records [][]byte, rng *rand.Rand) {
 	var file bytes.Buffer
 	w, err := recording.NewWriter(&file, head)
 	at := 1 + rng.IntN(len(records)-1)
 	for i, b := range records {
-		if b = bytes.Clone(b); i == at && len(b) > 0 {
+		if b = bytes.Clone(b); i == at && rng.IntN(2) == 0 {
+			b = edit(b, rng)
+		} else if i == at && len(b) > 0 {
 			for range 1 + rng.IntN(3) {
 				b[rng.IntN(len(b))] = byte(rng.Uint64())
 			}

@@ -54,6 +54,7 @@ func (r *replicas) rest() {
 		}
 	}
 	for _, g := range r.p.all {
+		g.checkSurvey()
 		if s := g.c.Stats(); !g.forges && (s.Malformed > 0 || s.Unequal > 0) {
 			r.p.fail("replicas", "bot %d counts %d malformed packets and %d unequal digests", g.n, s.Malformed, s.Unequal)
 		}

@@ -22,12 +22,12 @@ const travelStep = 10 * time.Millisecond
 // messages between rooms of different servers. It draws from a stream of its own.
 func (s *clusterStory) drawTravels() {
 	d := &drawer{Rand: rand.New(rand.NewPCG(s.Seed, 341))}
-	if !d.oneIn(3) {
+	if d.oneIn(2) {
 		return
 	}
 	s.Travels = true
 	rows := []string{"travel", "travel", "travel", "travel by ticket", "travel by ticket", "hand over", "hand over", "letter", "letter", "cut"}
-	guests := 1 + d.IntN(4)
+	guests := 2 + d.IntN(5)
 	add := func(at time.Duration, do string, n int) {
 		s.Events = append(s.Events, clusterEvent{
 			At: at, Do: do, Server: d.IntN(s.Servers), Room: oneOf(d, "oak", "elm", "ash", "fir"), Bot: n, N: d.Uint64(),
@@ -37,7 +37,7 @@ func (s *clusterStory) drawTravels() {
 	for n := range guests {
 		add(d.between(0, 2*time.Second), "guest", n+1)
 	}
-	for range 6 + d.IntN(20) {
+	for range 10 + d.IntN(40) {
 		add(d.between(time.Second, s.Length), rows[d.IntN(len(rows))], 1+d.IntN(guests))
 	}
 }

@@ -48,6 +48,7 @@ type dialPlay struct {
 	*testing.T
 	hub     *cluster.Memory
 	servers []*netloop.Server
+	over    chan struct{} // closed when the programs have ended
 
 	mu    sync.Mutex
 	seats map[string]map[string]int // by the subject and the room
@@ -80,6 +81,8 @@ func (g dialGame) Open(r *netloop.Room) error {
 			return answer{}, netloop.Refuse(netloop.CodeGame, "the story refuses")
 		case never:
 			return answer{}, errors.New("a fault of the game")
+		case hangs, exits, panicky:
+			return answer{}, b.end(q.Mode)
 		case sendOn:
 			to := b.other(g.name)
 			t.Reserve(to, netloop.Reservation{TTL: 5 * time.Second}, func(t *netloop.Tick, all []netloop.Ticket, err error) {
@@ -135,7 +138,7 @@ func (b *dialPlay) wait(subject string, where ...string) bool {
 
 func playDialled(t *testing.T, seed uint64) {
 	began := time.Now()
-	b := &dialPlay{T: t, seats: map[string]map[string]int{}}
+	b := &dialPlay{T: t, over: make(chan struct{}), seats: map[string]map[string]int{}}
 	b.hub = cluster.NewMemory(1, func() time.Duration { return time.Since(began) })
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
@@ -156,6 +159,7 @@ func playDialled(t *testing.T, seed uint64) {
 		programs.Go(p.run)
 	}
 	programs.Wait()
+	close(b.over)
 	cancel()
 	all.Wait()
 }
@@ -163,7 +167,7 @@ func playDialled(t *testing.T, seed uint64) {
 // serve runs a server with its room.
 func (b *dialPlay) serve(ctx context.Context, all *sync.WaitGroup, name string) *netloop.Server {
 	s, err := netloop.New(netloop.Config{
-		Listen: "127.0.0.1:0", Web: "127.0.0.1:0", Room: netloop.RoomSpec{Rate: netloop.Hz(30)}, Log: slog.New(slog.DiscardHandler),
+		Listen: "127.0.0.1:0", Web: "127.0.0.1:0", Room: netloop.RoomSpec{Rate: netloop.Hz(30)}, Log: slog.New(slog.DiscardHandler), Watchdog: watchdog,
 		Cluster: netloop.Cluster{Via: b.hub.Member(), ID: name},
 	}, dialGame{b, name})
 	if err == nil {
@@ -200,6 +204,9 @@ func (p *dialProgram) run() {
 	defer cancel()
 	if p.d.oneIn(2) {
 		p.refused(ctx)
+	}
+	if p.d.oneIn(2) {
+		p.fatal(ctx)
 	}
 	room := oneOf(p.d, "", "x", "y") // By its name a room of another server is found, too.
 	cfg := client.Config{Schema: declare(0).schema, Transport: p.how, Room: room, Token: p.subject}

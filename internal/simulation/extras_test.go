@@ -120,7 +120,7 @@ func (h *gameRoom) explain(t *netloop.Tick, c *netloop.Client, o command) {
 
 // meters lets a bot listen to overloads and snapshots, as a program that shows them does.
 func (g *bot) meters() {
-	g.c.OnOverload(func(o netloop.Overload) { g.p.note("bot %d: overload %v", g.n, o) })
+	g.c.OnOverload(func(o netloop.Overload) { g.overload = o; g.p.note("bot %d: overload %v", g.n, o) })
 	g.c.OnSnapshot(func(s client.Snapshot) {
 		if s.Bytes == 0 || s.Tick == 0 {
 			g.p.fail("views", "bot %d has a snapshot of tick %d with %d bytes", g.n, s.Tick, s.Bytes)
@@ -132,6 +132,9 @@ func (g *bot) meters() {
 func (g *bot) glance() {
 	if v := g.c.ViewTime(); v < 0 || g.c.TickRate() == (netloop.Rate{}) && g.playing() {
 		g.p.fail("views", "bot %d views %v, at a rate of %v", g.n, v, g.c.TickRate())
+	}
+	if m := g.c.ViewMoment(); g.c.Minor() > 0 || g.c.Now() < 0 || g.c.Overload() != g.overload && g.playing() || m.From > m.To {
+		g.p.fail("views", "bot %d: minor version %d, at %v, overload %v after %v, moment %+v", g.n, g.c.Minor(), g.c.Now(), g.c.Overload(), g.overload, m)
 	}
 	if p := g.c.State().Progress(); p < 0 || p > 1 {
 		g.p.fail("views", "bot %d has loaded %v of its state", g.n, p)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"slices"
+	"time"
 )
 
 // forge lets a bot be a hostile program for a time, or one that gets garbage: some of its bytes, or
@@ -29,6 +30,22 @@ func (p *play) forge(e *Event) {
 	p.later(e.For, func() { g.endForging() })
 }
 
+// forgeHandshake lets a bot, or the server that answers it, begin with changed bytes. A hello is for
+// another game then, so that no server admits the client as another one.
+func (p *play) forgeHandshake(g *bot) {
+	if p.lab() == nil {
+		return
+	}
+	g.forges, p.floods = true, true
+	f := &forger{Rand: rand.New(rand.NewPCG(p.story.Seed, uint64(g.n))), every: 1 + g.n%3, hello: g.n%2 == 0}
+	if g.join.Forge == "up" {
+		p.lab().Forge(g.c, f.change, nil)
+	} else {
+		p.lab().Forge(g.c, nil, f.change)
+	}
+	p.later(4*time.Second, func() { g.endForging() })
+}
+
 // endForging ends the program of a bot that forges.
 func (g *bot) endForging() {
 	if g.forges && !g.gone {
@@ -42,6 +59,7 @@ type forger struct {
 	*rand.Rand
 	every int
 	last  []byte
+	hello bool // it changes hellos
 }
 
 // change changes a packet. A hello, by which a moving client names itself, remains as it is: its
@@ -49,11 +67,37 @@ type forger struct {
 func (f *forger) change(b []byte, datagram bool) []byte {
 	whole := bytes.Clone(b)
 	defer func() { f.last = whole }()
-	if len(b) == 0 || f.IntN(f.every) > 0 || bytes.Contains(b, []byte("simulation-")) {
+	if bytes.Contains(b, []byte("simulation-")) {
+		if !f.hello {
+			return b
+		}
+		b = bytes.ReplaceAll(b, []byte("simulation-"), []byte("simulatio?-"))
+	}
+	if len(b) == 0 || f.IntN(f.every) > 0 {
 		return b
 	}
 	at := f.IntN(len(b))
-	switch f.IntN(8) {
+	switch f.IntN(11) {
+	case 8: // Many small frames, of an unknown kind.
+		if !datagram {
+			return append(b, bytes.Repeat([]byte{2, 0x7a, 0}, 1+f.IntN(3000))...)
+		}
+		return b[:at/2]
+	case 9: // A frame of a known kind without content, or with garbage.
+		kind, n := byte(1+f.IntN(31)), f.IntN(12)
+		frame := append([]byte{byte(n + 2 + int(kind)/16), kind<<3 | 2}, make([]byte, 0, 16)...)
+		if kind >= 16 {
+			frame = []byte{byte(n + 3), kind<<3 | 2 | 0x80, kind >> 4}
+		}
+		frame = append(frame, byte(n))
+		for range n {
+			frame = append(frame, byte(f.Uint64()))
+		}
+		return append(frame, b...)
+	case 10: // An earlier packet, many times.
+		if len(f.last) > 0 {
+			return append(b, bytes.Repeat(f.last, 1+f.IntN(20_000/len(f.last)+1))...)
+		}
 	case 0:
 		return b[:at]
 	case 1: // A large number in the place of another.

@@ -41,6 +41,11 @@ func (d *drawer) more() {
 		}
 	}
 	some(6, 3, act("forge"))
+	some(8, 3, m.strangers)
+	if m.oneIn(8) {
+		m.floodAndReturn()
+	}
+	some(6, 6, act("survey"))
 	some(8, 8, act("await"))
 	some(8, 12, act("ask at once"))
 	some(16, 2, act("ask many"))
@@ -55,8 +60,34 @@ func (d *drawer) more() {
 			e, at := act(page)(), m.between(time.Second/2, d.s.Length)
 			for e.At = at; e.At < at+4*time.Second && e.At < d.s.Length; e.At += time.Second {
 				m.add(e)
+				m.add(Event{Do: "send", Bot: m.bot(), N: m.Uint64(), At: e.At + 100*time.Millisecond})
 			}
 		}
+	}
+}
+
+// strangers draws a client with a changed handshake.
+func (d *drawer) strangers() Event {
+	e := d.join()
+	e.Join.Forge = oneOf(d, "up", "up", "down")
+	e.Join.Newer, e.Join.Vanish, e.Join.Breaks = d.oneIn(2), 0, 0
+	return e
+}
+
+// floodAndReturn draws a client that sends too much, and others of its player, or its address: they
+// are admitted later, or refused.
+func (d *drawer) floodAndReturn() {
+	player, at := oneOf(d, "", fmt.Sprint("p", 1+d.IntN(6))), d.between(0, d.s.Length)
+	room := d.room()
+	for i := range 4 {
+		e := d.join()
+		e.Room, e.At, e.Join.Subject, e.Join.Addr, e.Join.Token = room, at, player, "10.0.0.1:1", "valid"
+		if d.add(e); i == 0 {
+			d.add(Event{Do: "flood", Bot: e.Bot, N: 3000, At: at + time.Second})
+			d.add(Event{Do: "ask many", Bot: e.Bot, N: d.Uint64(), At: at + time.Second})
+			at += time.Second
+		}
+		at += d.between(200*time.Millisecond, time.Second)
 	}
 }
 
@@ -205,16 +236,15 @@ func (g *bot) askMany(n uint64) {
 		return
 	}
 	g.p.floods = true
-	refusals := 0
-	for range 1000 + n%300 {
+	method, mode, many := g.d.atOnce, uint8(atOnce), 1000+n%300
+	if n>>16%2 == 0 { // More than may be pending in the room.
+		method, mode, many = g.d.ask, never, 90
+	}
+	for range many {
 		g.asked++
-		q := question{g.asked, atOnce}
+		q := question{g.asked, mode}
 		call := g.p.mail.asked(g, q)
-		client.Call(g.c, g.d.atOnce, q, func(_ *netloop.Tick, a answer, err error) {
-			if g.p.mail.answered(call, a, err); errors.Is(err, client.ErrTooManyCalls) {
-				refusals++
-			}
-		})
+		client.Call(g.c, method, q, func(_ *netloop.Tick, a answer, err error) { g.p.mail.answered(call, a, err) })
 	}
 }
 
@@ -316,6 +346,42 @@ var fieldNames = map[string][]string{
 func (x *typed[S]) explainField(t *netloop.Tick, c *netloop.Client, n uint64) (netloop.Explanation, error) {
 	names := append([]string{""}, fieldNames[x.class.Name()]...)
 	return x.o.Explain(t, c, names[n%uint64(len(names))])
+}
+
+// survey watches the pawns of a bot from now on, or ends that, and compares them with its objects.
+func (g *bot) survey() {
+	if g == nil || g.gone || g.forges || !g.playing() {
+		return
+	}
+	if g.unwatch != nil {
+		g.unwatch()
+		g.unwatch = nil
+		return
+	}
+	seen := map[string]bool{}
+	g.unwatch = client.Watch(g.c, g.d.pawns, client.Watcher[pawn]{
+		Spawn:   func(_ *netloop.Tick, o *netloop.Object[pawn]) { seen[o.Ref().String()] = true },
+		Despawn: func(_ *netloop.Tick, o *netloop.Object[pawn], _ pawn) { delete(seen, o.Ref().String()) },
+	})
+	g.surveyed = seen
+}
+
+// checkSurvey compares the watched pawns with those that a bot has.
+func (g *bot) checkSurvey() {
+	if g.unwatch == nil || g.gone || g.forges {
+		return
+	}
+	g.p.w.Look(g.c, func(t *netloop.Tick) {
+		n := 0
+		for o := range g.d.pawns.All(t) {
+			if n++; !g.surveyed[o.Ref().String()] {
+				g.p.fail("views", "bot %d has pawn %v, whose spawn its watcher has not seen", g.n, o.Ref())
+			}
+		}
+		if n != len(g.surveyed) {
+			g.p.fail("views", "bot %d has %d pawns, and its watcher %d", g.n, n, len(g.surveyed))
+		}
+	})
 }
 
 // giveShip gives the ship of a client to another one: it is predicted by its owner.

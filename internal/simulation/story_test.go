@@ -92,6 +92,7 @@ type joining struct {
 	Vanish     int           // it disappears after so many bytes of its stream; 0 is never
 	Breaks     time.Duration // its connection breaks so early; 0 is not
 	Carrier    string        // in real time
+	Forge      string        // the bytes of its handshake are changed: "up" or "down"
 }
 
 // String prints the event on one line, without fields that are zero.
