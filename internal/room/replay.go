@@ -88,8 +88,8 @@ func (p *Replay) Play(rec *recording.Tick) (Replayed, error) {
 	return done, p.compare(done)
 }
 
-// follows returns an error for an input that no tick after the last one has: its number and its times
-// are wrong, or its steps are not those of the room's rates.
+// follows returns an error for an input that no tick after the last one has: its number and its
+// times are wrong, or its steps are not those of the room's rates.
 func (p *Replay) follows(in *loop.Input) error {
 	last := &p.room.in
 	if in.Tick != last.Tick+1+in.Slept || in.Tick == 0 {

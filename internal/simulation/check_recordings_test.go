@@ -11,8 +11,8 @@ import (
 	"github.com/netloop/netloop/internal/recording"
 )
 
-// alter replays the beginning of a recording with changes. The documents: NewReplay, Replay.Look and
-// Divergence of netloop.
+// alter replays the beginning of a recording with changes. The documents: NewReplay, Replay.Look
+// and Divergence of netloop.
 //
 //   - A change of the state between two ticks ends the replay at the next tick, with the names of
 //     the class and the field.

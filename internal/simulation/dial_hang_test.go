@@ -20,8 +20,8 @@ const (
 // watchdog is the time after which a tick of a dialled story counts as hung.
 const watchdog = 2 * time.Second
 
-// fatal is a room that loses its goroutine, or hangs. The documents: Config.Watchdog, and the comment
-// of Supervisor.GiveUp.
+// fatal is a room that loses its goroutine, or hangs. The documents: Config.Watchdog, and the
+// comment of Supervisor.GiveUp.
 //
 //   - Its clients are told within the time of the watchdog, and no other room notices.
 //   - Its name is free afterwards.

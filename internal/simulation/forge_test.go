@@ -30,8 +30,8 @@ func (p *play) forge(e *Event) {
 	p.later(e.For, func() { g.endForging() })
 }
 
-// forgeHandshake lets a bot, or the server that answers it, begin with changed bytes. A hello is for
-// another game then, so that no server admits the client as another one.
+// forgeHandshake lets a bot, or the server that answers it, begin with changed bytes. A hello is
+// for another game then, so that no server admits the client as another one.
 func (p *play) forgeHandshake(g *bot) {
 	if p.lab() == nil {
 		return

@@ -47,8 +47,8 @@ func TestAPhaseEndsOnceAlthoughItsPlayerLeavesLater(t *testing.T) {
 	}
 }
 
-// A room that ends while it waits to claim its name again, after a hand-over without an answer of the
-// cluster, does not keep the name.
+// A room that ends while it waits to claim its name again, after a hand-over without an answer of
+// the cluster, does not keep the name.
 func TestTheNameOfARoomThatEndsAfterAFailedHandOverIsFree(t *testing.T) {
 	s := &clusterStory{Seed: 26, Servers: 3, Travels: true, Length: 12 * time.Second, Events: []clusterEvent{
 		{At: 3854 * time.Millisecond, Do: "open", Server: 1, Room: "ash", For: 2 * time.Second},

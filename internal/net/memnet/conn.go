@@ -136,8 +136,8 @@ type Tap func(b []byte, datagram bool)
 // SetTap sets the Tap for data that the server sends from now on.
 func (c *Conn) SetTap(t Tap) { c.tap = t }
 
-// Forge returns the changed bytes of a datagram or of a segment of the stream: the data of a hostile
-// program. It may change b.
+// Forge returns the changed bytes of a datagram or of a segment of the stream: the data of a
+// hostile program. It may change b.
 type Forge func(b []byte, datagram bool) []byte
 
 // SetForge changes the data that the client sends, and that the server sends, from now on. Nil
