@@ -20,12 +20,7 @@ func (o *options) agonesPort(environ []string) (int, error) {
 	if !o.Agones {
 		return 0, nil
 	}
-	text := ""
-	for _, pair := range environ {
-		if value, ok := strings.CutPrefix(pair, agonesPortKey+"="); ok {
-			text = value
-		}
-	}
+	text := variable(environ, agonesPortKey)
 	if text == "" {
 		return agones.DefaultPort, nil
 	}

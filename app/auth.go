@@ -15,29 +15,20 @@ const (
 	authToken = "token"
 )
 
-// checkAuth returns an error for settings that would admit players by mistake, or that contradict
-// each other. netloop checks the same again, but the error of checkAuth names the operator's
-// setting.
-func (o *options) checkAuth(bad func(key string, value any, remedy string) error) error {
+// authRules refuse settings that would admit players by mistake, or that contradict each other.
+// netloop checks the same again, but the error of a rule names the operator's setting.
+func (o *options) authRules() []rule {
 	asks := o.Auth == authToken
 	exposed, addr := o.exposed()
-	switch {
-	case !asks && o.Auth != authNone:
-		return bad("auth", o.Auth, "use token, or none")
-	case asks && o.AuthKeys == "":
-		return bad("auth", o.Auth, "set auth-keys too, to the file or folder with the public keys of your login service (token keygen makes a pair)")
-	case asks && o.AuthAudience == "":
-		return bad("auth", o.Auth, "set auth-audience too, to the name that tokens give this server, such as arena-eu-1")
-	case asks && o.InsecureAuth:
-		return bad("insecure-no-auth", o.InsecureAuth, "remove it: with --auth token all clients need a token")
-	case !asks && o.AuthKeys != "":
-		return bad("auth-keys", o.AuthKeys, "set auth to token too, or clients need no token")
-	case !asks && o.AuthAudience != "":
-		return bad("auth-audience", o.AuthAudience, "set auth to token too, or clients need no token")
-	case !asks && !o.InsecureAuth && exposed != "":
-		return bad(exposed, addr, "every client that reaches this address is admitted: set --auth token (docs/SECURITY.md), or --insecure-no-auth to admit all; only this machine reaches 127.0.0.1")
+	return []rule{
+		{!asks && o.Auth != authNone, "auth", o.Auth, "use token, or none"},
+		{asks && o.AuthKeys == "", "auth", o.Auth, "set auth-keys too, to the file or folder with the public keys of your login service (token keygen makes a pair)"},
+		{asks && o.AuthAudience == "", "auth", o.Auth, "set auth-audience too, to the name that tokens give this server, such as arena-eu-1"},
+		{asks && o.InsecureAuth, "insecure-no-auth", o.InsecureAuth, "remove it: with --auth token all clients need a token"},
+		{!asks && o.AuthKeys != "", "auth-keys", o.AuthKeys, "set auth to token too, or clients need no token"},
+		{!asks && o.AuthAudience != "", "auth-audience", o.AuthAudience, "set auth to token too, or clients need no token"},
+		{!asks && !o.InsecureAuth && exposed != "", exposed, addr, "every client that reaches this address is admitted: set --auth token (docs/SECURITY.md), or --insecure-no-auth to admit all; only this machine reaches 127.0.0.1"},
 	}
-	return nil
 }
 
 // exposed returns the first address at which players can connect from other machines, and the key

@@ -22,48 +22,33 @@ import (
 // clusterEmbed is the value of --cluster that starts a NATS server in this process.
 const clusterEmbed = "embed"
 
-// checkCluster does the work of check for the options of a cluster.
-func (o *options) checkCluster(bad func(key string, value any, remedy string) error) error {
+// clusterRules are the requirements of the options of a cluster.
+func (o *options) clusterRules() (rules []rule) {
 	embeds := o.Cluster == clusterEmbed
-	switch {
-	case o.Cluster == "":
+	if o.Cluster == "" {
 		for _, s := range []struct{ key, value string }{
 			{"cluster-name", o.ClusterName}, {"cluster-creds", o.ClusterCreds}, {"cluster-ca", o.ClusterCA}, {"cluster-listen", o.ClusterListen},
 			{"cluster-routes", o.ClusterRoutes}, {"region", o.Region}, {"zone", o.Zone}, {"public-addr", o.PublicAddr},
 		} {
-			if s.value != "" {
-				return bad(s.key, s.value, "set cluster too: embed, or the URL of NATS such as nats://10.0.0.5:4222")
-			}
+			rules = append(rules, rule{s.value != "", s.key, s.value, "set cluster too: embed, or the URL of NATS such as nats://10.0.0.5:4222"})
 		}
-		switch {
-		case o.HandOver:
-			return bad("hand-over", o.HandOver, "set cluster too: rooms move to its other servers")
-		case o.LocalTokens:
-			return bad("cluster-local-tokens", o.LocalTokens, "set cluster too")
-		}
-		return nil
-	case !embeds && !strings.Contains(o.Cluster, "://"):
-		return bad("cluster", o.Cluster, "use embed, or the URL of NATS such as nats://10.0.0.5:4222")
-	case embeds && embedded.Start == nil:
-		return bad("cluster", o.Cluster, "this program contains no NATS server: build it with -tags embednats, import app/embednats in its main function, or use the URL of one")
-	case !embeds && (o.ClusterListen != "" || o.ClusterRoutes != ""):
-		return bad("cluster-listen", o.ClusterListen+o.ClusterRoutes, "cluster-listen and cluster-routes are for --cluster embed")
-	case embeds && (o.ClusterCreds != "" || o.ClusterCA != ""):
-		return bad("cluster-creds", o.ClusterCreds+o.ClusterCA, "cluster-creds and cluster-ca are for the URL of NATS")
-	case o.ClusterListen != "" && !hostPort(o.ClusterListen):
-		return bad("cluster-listen", o.ClusterListen, "use host:port, for instance 10.0.0.7:4222")
-	case o.PublicAddr != "" && !hostPort(o.PublicAddr):
-		return bad("public-addr", o.PublicAddr, "use host:port, for instance 203.0.113.7:4433")
+		return append(rules, rule{o.HandOver, "hand-over", o.HandOver, "set cluster too: rooms move to its other servers"},
+			rule{o.LocalTokens, "cluster-local-tokens", o.LocalTokens, "set cluster too"})
 	}
-	if host, _, err := net.SplitHostPort(o.Listen); o.PublicAddr == "" && !o.Agones && err == nil && everywhere(host) {
-		return bad("public-addr", o.PublicAddr, "name the address at which players reach this server: listen is on all addresses of the machine")
+	host, _, err := net.SplitHostPort(o.Listen)
+	rules = []rule{
+		{!embeds && !strings.Contains(o.Cluster, "://"), "cluster", o.Cluster, "use embed, or the URL of NATS such as nats://10.0.0.5:4222"},
+		{embeds && embedded.Start == nil, "cluster", o.Cluster, "this program contains no NATS server: build it with -tags embednats, import app/embednats in its main function, or use the URL of one"},
+		{!embeds && (o.ClusterListen != "" || o.ClusterRoutes != ""), "cluster-listen", o.ClusterListen + o.ClusterRoutes, "cluster-listen and cluster-routes are for --cluster embed"},
+		{embeds && (o.ClusterCreds != "" || o.ClusterCA != ""), "cluster-creds", o.ClusterCreds + o.ClusterCA, "cluster-creds and cluster-ca are for the URL of NATS"},
+		{o.ClusterListen != "" && !hostPort(o.ClusterListen), "cluster-listen", o.ClusterListen, "use host:port, for instance 10.0.0.7:4222"},
+		{o.PublicAddr != "" && !hostPort(o.PublicAddr), "public-addr", o.PublicAddr, "use host:port, for instance 203.0.113.7:4433"},
+		{o.PublicAddr == "" && !o.Agones && err == nil && everywhere(host), "public-addr", o.PublicAddr, "name the address at which players reach this server: listen is on all addresses of the machine"},
 	}
 	for _, r := range o.routes() {
-		if !hostPort(r) {
-			return bad("cluster-routes", o.ClusterRoutes, "use host:port,host:port,host:port, the same at each server")
-		}
+		rules = append(rules, rule{!hostPort(r), "cluster-routes", o.ClusterRoutes, "use host:port,host:port,host:port, the same at each server"})
 	}
-	return nil
+	return rules
 }
 
 // routes returns the addresses of the embedded NATS servers, this one first.
@@ -223,10 +208,8 @@ func (c *configuration) embedNATS(environ []string) (url string, stop func(), er
 // reach need one.
 func (c *configuration) clusterPassword(environ []string) (string, error) {
 	const name = "NETLOOP_CLUSTER_PASSWORD"
-	for _, pair := range environ {
-		if password, ok := strings.CutPrefix(pair, name+"="); ok && password != "" {
-			return password, nil
-		}
+	if password := variable(environ, name); password != "" {
+		return password, nil
 	}
 	o := c.options
 	own := ""

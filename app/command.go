@@ -102,6 +102,24 @@ func notACommand(word string) error {
 	return fmt.Errorf("%q is not a command%s (commands: run, replay, inspect, config, director, doctor, loop, rooms, schema, token, version)", word, suggest(word, []string{"run", "replay", "inspect", "config", "director", "doctor", "loop", "rooms", "schema", "token", "version", "help"}))
 }
 
+// parentCommand makes a command that needs one of its subcommands.
+func parentCommand(use, short string, names ...string) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			what := "commands"
+			if len(names) == 1 {
+				what = "command"
+			}
+			what = fmt.Sprintf("(%s: %s)", what, strings.Join(names, ", "))
+			if len(args) == 0 {
+				return fmt.Errorf("%s needs a command %s", cmd.CommandPath(), what)
+			}
+			return fmt.Errorf("%q is not a command%s %s", args[0], suggest(args[0], names), what)
+		},
+	}
+}
+
 // noArgs returns an error for arguments that are not flags.
 func noArgs(cmd *cobra.Command, args []string) error {
 	switch {

@@ -105,11 +105,10 @@ func (p *program) direct(ctx context.Context, c *configuration) error {
 	<-refreshed
 	closing, cancel := context.WithTimeout(context.Background(), logGrace)
 	defer cancel()
-	if err = errors.Join(err, m.Close(closing)); err != nil {
-		return &failure{err}
+	if err = errors.Join(err, m.Close(closing)); err == nil {
+		out.Info("closed")
 	}
-	out.Info("closed")
-	return nil
+	return failed(err)
 }
 
 // refresh copies the boards whenever they have changed, until ctx ends.

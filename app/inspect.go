@@ -87,10 +87,7 @@ func (p *program) inspectFile(ctx context.Context, c *configuration, path, addre
 	if _, err := fmt.Fprintf(p.stdout, "inspecting %s at http://%s/inspect#recording\n", path, s.Addr()); err != nil {
 		return errors.Join(err, s.Close())
 	}
-	if err := s.Serve(ctx); err != nil {
-		return &failure{err}
-	}
-	return nil
+	return failed(s.Serve(ctx))
 }
 
 // inspectIndex lists the pages.

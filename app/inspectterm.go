@@ -36,10 +36,7 @@ func (p *program) inspectServer(ctx context.Context, f *inspectFlags) error {
 	if p.onTerminal() {
 		show = func() error { return term.Run(ctx, s, f.room, p.env, nil, p.stdout) }
 	}
-	if err := show(); err != nil {
-		return &failure{err}
-	}
-	return nil
+	return failed(show())
 }
 
 // onTerminal reports whether stdout is a terminal with a cursor that can be moved.

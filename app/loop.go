@@ -28,17 +28,7 @@ type loopFlags struct {
 // loopCommand makes the command that prints the loop.
 func (p *program) loopCommand(c *configuration) *cobra.Command {
 	var f loopFlags
-	parent := &cobra.Command{
-		Use: "loop", Short: "Show the systems of a tick",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			const what = "(command: print)"
-			if len(args) == 0 {
-				return fmt.Errorf("%s needs a command %s", cmd.CommandPath(), what)
-			}
-			return fmt.Errorf("%q is not a command%s %s", args[0], suggest(args[0], []string{"print"}), what)
-		},
-		Args: cobra.ArbitraryArgs,
-	}
+	parent := parentCommand("loop", "Show the systems of a tick", "print")
 	show := &cobra.Command{
 		Use: "print", Short: "Print the stages of a tick with their systems, in the order of running",
 		Long: "Prints the stages of a tick with their systems, in the order of running: as this game\n" +
@@ -76,18 +66,13 @@ func (p *program) printLoop(cmd *cobra.Command, c *configuration, f *loopFlags) 
 	}
 	switch {
 	case f.json:
-		e := json.NewEncoder(p.stdout)
-		e.SetIndent("", "  ")
-		err = e.Encode(v)
+		err = p.printJSON(v)
 	case f.dot:
 		_, err = io.WriteString(p.stdout, dotOf(v))
 	default:
 		_, err = io.WriteString(p.stdout, tableOf(v, f.address != ""))
 	}
-	if err != nil {
-		return &failure{err}
-	}
-	return nil
+	return failed(err)
 }
 
 // openLoop lets the game fill a room that opens no port and runs no tick, and returns its loop.

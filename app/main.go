@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -75,6 +76,21 @@ type failure struct{ error }
 
 func (f *failure) Unwrap() error { return f.error }
 
+// failed makes an error a failure.
+func failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &failure{err}
+}
+
+// printJSON prints a value as indented JSON.
+func (p *program) printJSON(v any) error {
+	e := json.NewEncoder(p.stdout)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
 // oneLine turns an error, which may be several joined ones and quote a user's text, into exactly
 // one line of printable text.
 func oneLine(err error) string {
@@ -84,10 +100,15 @@ func oneLine(err error) string {
 			parts = append(parts, line)
 		}
 	}
+	return printable(strings.Join(parts, "; "))
+}
+
+// printable replaces the characters of a text that cannot be printed.
+func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r
 		}
 		return '?'
-	}, strings.Join(parts, "; "))
+	}, text)
 }

@@ -1,9 +1,9 @@
 package app
 
 import (
-	"cmp"
 	"errors"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -126,82 +126,59 @@ var samePlayer = map[string]netloop.DuplicatePolicy{
 	"take-over": netloop.DuplicateTakeOver, "refuse": netloop.DuplicateRefuse, "allow": netloop.DuplicateAllow,
 }
 
+// rule is a requirement of one option or of several.
+type rule struct {
+	broken bool
+	key    string
+	value  any
+	remedy string
+}
+
 // check returns an error for the first invalid option. bad makes the error.
 func (o *options) check(bad func(key string, value any, remedy string) error) error {
-	switch {
-	case !hostPort(o.Listen):
-		return bad("listen", o.Listen, "use host:port, for instance 127.0.0.1:4433; port 0 picks a free one")
-	case o.Admin != "" && !hostPort(o.Admin):
-		return bad("admin", o.Admin, "use host:port, for instance 127.0.0.1:8080, or nothing for no admin listener")
-	case o.InspectRing < 0 || o.InspectRing > maxInspectRing:
-		return bad("inspect-ring", o.InspectRing, "use a time up to 10m such as 60s, or 0 for none")
-	case o.InspectRing > 0 && o.Admin == "":
-		return bad("inspect-ring", o.InspectRing, "set admin too, to the address of the inspector")
-	case o.Web != "" && !hostPort(o.Web):
-		return bad("web", o.Web, "use host:port, for instance 127.0.0.1:8000, or nothing for no pages")
-	case o.WebTLS && o.Web == "":
-		return bad("web-tls", o.WebTLS, "set web too, to the address of the pages")
-	case o.WebURL != "" && o.Web == "":
-		return bad("web-url", o.WebURL, "set web too, to the address of the pages")
-	case len(o.WebProxies) > 0 && o.WebURL == "":
-		return bad("web-proxies", o.WebProxies.text(), "set web-url too, to the URL at which browsers find the pages")
-	case o.TickRate == rate{}:
-		return bad("tick-rate", o.TickRate, remedyRate)
-	case o.SendEvery < 1 || o.SendEvery > maxSendEvery:
-		return bad("send-every", o.SendEvery, "use 1 to "+strconv.Itoa(maxSendEvery))
-	case o.MaxClients < 1 || o.MaxClients > maxClients:
-		return bad("max-clients", o.MaxClients, "use 1 to "+strconv.Itoa(maxClients))
-	case o.ClientBudget < 1 || o.ClientBudget > maxBudget:
-		return bad("client-budget", o.ClientBudget, "use 1 to "+strconv.Itoa(maxBudget))
-	case !(o.ClientRate == -1 || o.ClientRate >= 1 && o.ClientRate <= maxClientRate):
-		return bad("client-rate", o.ClientRate, "use 1 to 1000000, or -1 for any number")
-	case o.ClientBurst < 1 || o.ClientBurst > maxClientBurst:
-		return bad("client-burst", o.ClientBurst, "use 1 to "+strconv.Itoa(maxClientBurst))
-	case o.ClientKick == 0 || o.ClientKick < -1 || o.ClientKick > maxClientKick:
-		return bad("client-kick", o.ClientKick, "use 1 to "+strconv.Itoa(maxClientKick)+", or -1 for never")
-	case o.For < 0:
-		return bad("for", o.For, "use a time such as 20s, or 0 to run until a signal")
-	case o.Drain < 0:
-		return bad("drain", o.Drain, "use a time such as 30s, or 0 to close at once")
-	case o.Watchdog >= 0 && o.Watchdog < minWatchdog:
-		return bad("watchdog", o.Watchdog, "use "+minWatchdog.String()+" or more, or -1s for none")
-	case o.TLSCert != "" && o.TLSKey == "":
-		return bad("tls-cert", o.TLSCert, "set tls-key too, to the file with its key")
-	case o.TLSCert == "" && o.TLSKey != "":
-		return bad("tls-key", o.TLSKey, "set tls-cert too, to the file with its certificate")
-	case o.LogFormat != "text" && o.LogFormat != "json":
-		return bad("log-format", o.LogFormat, "use text or json")
-	}
-	if o.WebURL != "" {
-		if _, _, err := new(weborigin.Set).Public(o.WebURL); err != nil {
-			return bad("web-url", o.WebURL, "use https://host or https://host:port, without a path")
+	_, errLevel := logging.ParseLevel(o.LogLevel)
+	level := rule{errLevel != nil || o.LogLevel == "", "log-level", o.LogLevel, "use debug, info, warn or error"}
+	for _, r := range append(slices.Concat(o.rules(), o.authRules(), o.clusterRules()), level) {
+		if r.broken {
+			return bad(r.key, r.value, r.remedy)
 		}
-	}
-	if err := cmp.Or(o.checkReturns(bad), o.checkAuth(bad), o.checkCluster(bad)); err != nil {
-		return err
-	}
-	if _, err := logging.ParseLevel(o.LogLevel); err != nil || o.LogLevel == "" {
-		return bad("log-level", o.LogLevel, "use debug, info, warn or error")
 	}
 	return nil
 }
 
-// checkReturns does the work of check for the options about returning clients and rewinding.
-func (o *options) checkReturns(bad func(key string, value any, remedy string) error) error {
+// rules are the requirements of options, except those of authentication and of the cluster.
+func (o *options) rules() []rule {
+	_, _, errURL := new(weborigin.Set).Public(o.WebURL)
 	_, known := samePlayer[o.SamePlayer]
-	switch {
-	case o.KeepDropped < 0 || o.KeepDropped > maxKeepDropped:
-		return bad("keep-dropped", o.KeepDropped, "use a time up to 1h such as 20s, or 0 to keep none")
-	case o.MaxRewind < 0 || o.MaxRewind > maxRewind:
-		return bad("max-rewind", o.MaxRewind, "use a time up to 1s such as 250ms, or 0 for only the present")
-	case o.LostAfter < minLostAfter:
-		return bad("lost-after", o.LostAfter, "use "+minLostAfter.String()+" or more")
-	case !known:
-		return bad("same-player", o.SamePlayer, "use take-over, refuse or allow")
-	case o.Datagrams != "auto" && o.Datagrams != "quic":
-		return bad("datagrams", o.Datagrams, "use auto or quic")
+	return []rule{
+		{!hostPort(o.Listen), "listen", o.Listen, "use host:port, for instance 127.0.0.1:4433; port 0 picks a free one"},
+		{o.Admin != "" && !hostPort(o.Admin), "admin", o.Admin, "use host:port, for instance 127.0.0.1:8080, or nothing for no admin listener"},
+		{o.InspectRing < 0 || o.InspectRing > maxInspectRing, "inspect-ring", o.InspectRing, "use a time up to 10m such as 60s, or 0 for none"},
+		{o.InspectRing > 0 && o.Admin == "", "inspect-ring", o.InspectRing, "set admin too, to the address of the inspector"},
+		{o.Web != "" && !hostPort(o.Web), "web", o.Web, "use host:port, for instance 127.0.0.1:8000, or nothing for no pages"},
+		{o.WebTLS && o.Web == "", "web-tls", o.WebTLS, "set web too, to the address of the pages"},
+		{o.WebURL != "" && o.Web == "", "web-url", o.WebURL, "set web too, to the address of the pages"},
+		{len(o.WebProxies) > 0 && o.WebURL == "", "web-proxies", o.WebProxies.text(), "set web-url too, to the URL at which browsers find the pages"},
+		{o.TickRate == rate{}, "tick-rate", o.TickRate, remedyRate},
+		{o.SendEvery < 1 || o.SendEvery > maxSendEvery, "send-every", o.SendEvery, "use 1 to " + strconv.Itoa(maxSendEvery)},
+		{o.MaxClients < 1 || o.MaxClients > maxClients, "max-clients", o.MaxClients, "use 1 to " + strconv.Itoa(maxClients)},
+		{o.ClientBudget < 1 || o.ClientBudget > maxBudget, "client-budget", o.ClientBudget, "use 1 to " + strconv.Itoa(maxBudget)},
+		{!(o.ClientRate == -1 || o.ClientRate >= 1 && o.ClientRate <= maxClientRate), "client-rate", o.ClientRate, "use 1 to 1000000, or -1 for any number"},
+		{o.ClientBurst < 1 || o.ClientBurst > maxClientBurst, "client-burst", o.ClientBurst, "use 1 to " + strconv.Itoa(maxClientBurst)},
+		{o.ClientKick == 0 || o.ClientKick < -1 || o.ClientKick > maxClientKick, "client-kick", o.ClientKick, "use 1 to " + strconv.Itoa(maxClientKick) + ", or -1 for never"},
+		{o.For < 0, "for", o.For, "use a time such as 20s, or 0 to run until a signal"},
+		{o.Drain < 0, "drain", o.Drain, "use a time such as 30s, or 0 to close at once"},
+		{o.Watchdog >= 0 && o.Watchdog < minWatchdog, "watchdog", o.Watchdog, "use " + minWatchdog.String() + " or more, or -1s for none"},
+		{o.TLSCert != "" && o.TLSKey == "", "tls-cert", o.TLSCert, "set tls-key too, to the file with its key"},
+		{o.TLSCert == "" && o.TLSKey != "", "tls-key", o.TLSKey, "set tls-cert too, to the file with its certificate"},
+		{o.LogFormat != "text" && o.LogFormat != "json", "log-format", o.LogFormat, "use text or json"},
+		{o.WebURL != "" && errURL != nil, "web-url", o.WebURL, "use https://host or https://host:port, without a path"},
+		{o.KeepDropped < 0 || o.KeepDropped > maxKeepDropped, "keep-dropped", o.KeepDropped, "use a time up to 1h such as 20s, or 0 to keep none"},
+		{o.MaxRewind < 0 || o.MaxRewind > maxRewind, "max-rewind", o.MaxRewind, "use a time up to 1s such as 250ms, or 0 for only the present"},
+		{o.LostAfter < minLostAfter, "lost-after", o.LostAfter, "use " + minLostAfter.String() + " or more"},
+		{!known, "same-player", o.SamePlayer, "use take-over, refuse or allow"},
+		{o.Datagrams != "auto" && o.Datagrams != "quic", "datagrams", o.Datagrams, "use auto or quic"},
 	}
-	return nil
 }
 
 // hostPort reports whether an address has a host, which may be empty, and a port.

@@ -50,12 +50,7 @@ func origin(from string) string {
 	if at := strings.LastIndex(from, ": "); at >= 0 {
 		from = from[:at]
 	}
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return '?'
-	}, from)
+	return printable(from)
 }
 
 // yaml returns the value as one line of YAML: a number without quotes, any other value as text.

@@ -30,17 +30,7 @@ type roomsFlags struct {
 // roomsCommand makes the commands that list and close the rooms of a running server.
 func (p *program) roomsCommand() *cobra.Command {
 	var f roomsFlags
-	parent := &cobra.Command{
-		Use: "rooms", Short: "List and close the rooms of a running server",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			const what = "(commands: list, close, drain)"
-			if len(args) == 0 {
-				return fmt.Errorf("%s needs a command %s", cmd.CommandPath(), what)
-			}
-			return fmt.Errorf("%q is not a command%s %s", args[0], suggest(args[0], []string{"list", "close", "drain"}), what)
-		},
-		Args: cobra.ArbitraryArgs,
-	}
+	parent := parentCommand("rooms", "List and close the rooms of a running server", "list", "close", "drain")
 	list := &cobra.Command{
 		Use: "list", Short: "Print the rooms of a running server", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.listRooms(cmd, &f) },
@@ -106,16 +96,11 @@ func (p *program) listRooms(cmd *cobra.Command, f *roomsFlags) error {
 	}
 	var err error
 	if f.json {
-		e := json.NewEncoder(p.stdout)
-		e.SetIndent("", "  ")
-		err = e.Encode(all)
+		err = p.printJSON(all)
 	} else {
 		_, err = io.WriteString(p.stdout, roomTable(&all))
 	}
-	if err != nil {
-		return &failure{err}
-	}
-	return nil
+	return failed(err)
 }
 
 // page requests a part of the list.
@@ -171,8 +156,6 @@ func (p *program) closeRoom(ctx context.Context, name string, drain time.Duratio
 	if err != nil {
 		return err
 	}
-	if _, err := p.stdout.Write(body); err != nil {
-		return &failure{err}
-	}
-	return nil
+	_, err = p.stdout.Write(body)
+	return failed(err)
 }

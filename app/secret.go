@@ -46,10 +46,15 @@ func (o *options) stateDir(environ []string) string {
 	if o.StateDir != "" {
 		return o.StateDir
 	}
+	first, _, _ := strings.Cut(variable(environ, "STATE_DIRECTORY"), ":")
+	return first
+}
+
+// variable returns the value of a variable of the environment; "" is none.
+func variable(environ []string, name string) string {
 	for _, pair := range environ {
-		if dirs, ok := strings.CutPrefix(pair, "STATE_DIRECTORY="); ok {
-			first, _, _ := strings.Cut(dirs, ":")
-			return first
+		if value, ok := strings.CutPrefix(pair, name+"="); ok {
+			return value
 		}
 	}
 	return ""

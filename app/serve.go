@@ -80,11 +80,10 @@ func (p *program) serve(ctx context.Context, c *configuration) error {
 		<-said // So that this line is written first.
 	}
 	network.ends(out)
-	if err != nil {
-		return &failure{err}
+	if err == nil {
+		out.Info("closed")
 	}
-	out.Info("closed")
-	return nil
+	return failed(err)
 }
 
 // openLog opens the log. The returned function writes it out.
@@ -160,44 +159,38 @@ func (p *program) open(c *configuration, log *logging.Logger, record *recordingF
 // trace directory.
 func (c *configuration) portError(err error) error {
 	const remedy = "stop the process on that port or choose another port (0 picks a free one)"
-	if text, ok := strings.CutPrefix(err.Error(), "netloop: Admin: "); ok {
-		if dns := (*net.DNSError)(nil); errors.As(err, &dns) {
-			return c.bad("admin", c.options.Admin, unknownHost(dns))
-		}
-		if errors.Is(err, admin.ErrOpen) {
-			return c.bad("admin", c.options.Admin, "other machines reach it: name a file of tokens with --admin-token-file, or use 127.0.0.1, which only this machine reaches")
-		}
-		return c.bad("admin", c.options.Admin, strings.Replace(strings.TrimPrefix(text, "admin: "), c.options.Admin+" is", "the port is", 1))
-	}
-	if text, ok := strings.CutPrefix(err.Error(), "netloop: Web: "); ok {
-		if dns := (*net.DNSError)(nil); errors.As(err, &dns) {
-			return c.bad("web", c.options.Web, unknownHost(dns))
-		}
-		return c.bad("web", c.options.Web, strings.Replace(text, c.options.Web+" is", "the port is", 1))
-	}
-	if text, ok := strings.CutPrefix(err.Error(), "netloop: Cluster: "); ok {
-		return c.bad("cluster", c.options.Cluster, text)
-	}
-	if text, ok := strings.CutPrefix(err.Error(), "netloop: CertFile: "); ok {
-		return c.bad("tls-cert", c.options.TLSCert, "tls-cert and tls-key must name PEM files that belong together: "+text)
-	}
-	if text, ok := strings.CutPrefix(err.Error(), "netloop: AdminTokenFile: "); ok {
-		return c.bad("admin-token-file", c.options.AdminTokens, text)
-	}
-	if text, ok := strings.CutPrefix(err.Error(), "netloop: TraceDir: "); ok {
-		return c.bad("trace-dir", c.options.TraceDir, strings.TrimPrefix(text, "flight: "))
-	}
+	o := c.options
+	text, _ := strings.CutPrefix(err.Error(), "netloop: ")
+	field, text, _ := strings.Cut(text, ": ")
 	var (
 		op  *net.OpError
 		dns *net.DNSError
 	)
-	switch {
-	case errors.As(err, &dns):
-		return c.bad("listen", c.options.Listen, unknownHost(dns))
+	switch unknown := errors.As(err, &dns); {
+	case field == "Admin" && unknown:
+		return c.bad("admin", o.Admin, unknownHost(dns))
+	case field == "Admin" && errors.Is(err, admin.ErrOpen):
+		return c.bad("admin", o.Admin, "other machines reach it: name a file of tokens with --admin-token-file, or use 127.0.0.1, which only this machine reaches")
+	case field == "Admin":
+		return c.bad("admin", o.Admin, strings.Replace(strings.TrimPrefix(text, "admin: "), o.Admin+" is", "the port is", 1))
+	case field == "Web" && unknown:
+		return c.bad("web", o.Web, unknownHost(dns))
+	case field == "Web":
+		return c.bad("web", o.Web, strings.Replace(text, o.Web+" is", "the port is", 1))
+	case field == "Cluster":
+		return c.bad("cluster", o.Cluster, text)
+	case field == "CertFile":
+		return c.bad("tls-cert", o.TLSCert, "tls-cert and tls-key must name PEM files that belong together: "+text)
+	case field == "AdminTokenFile":
+		return c.bad("admin-token-file", o.AdminTokens, text)
+	case field == "TraceDir":
+		return c.bad("trace-dir", o.TraceDir, strings.TrimPrefix(text, "flight: "))
+	case unknown:
+		return c.bad("listen", o.Listen, unknownHost(dns))
 	case errors.Is(err, syscall.EADDRINUSE):
-		return c.bad("listen", c.options.Listen, "the port is in use: "+remedy)
+		return c.bad("listen", o.Listen, "the port is in use: "+remedy)
 	case errors.As(err, &op):
-		return c.bad("listen", c.options.Listen, fmt.Sprintf("choose another address: %v", op.Err))
+		return c.bad("listen", o.Listen, fmt.Sprintf("choose another address: %v", op.Err))
 	}
 	return err
 }

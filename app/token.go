@@ -13,28 +13,15 @@ import (
 	"github.com/netloop/netloop/internal/token"
 )
 
-// tokenCommands are the subcommands of token.
-var tokenCommands = []string{"keygen", "gen", "check"}
-
 // tokenCommand makes the commands for tokens.
 func (p *program) tokenCommand() *cobra.Command {
-	parent := &cobra.Command{
-		Use: "token", Short: "Make keys and tokens, and explain tokens",
-		Long: "Makes keys and tokens, and explains tokens. With --auth token a server admits only clients with\n" +
-			"a token that your login service has signed: see docs/SECURITY.md.\n\n" +
-			"To try it on this machine:\n\n" +
-			"  server token keygen login-1                    # login-1.key for the login service, login-1.pub for the server\n" +
-			"  server --auth token --auth-keys login-1.pub --auth-audience arena-1\n" +
-			"  server token gen --key login-1.key --audience arena-1 --subject anna",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			const what = "(commands: keygen, gen, check)"
-			if len(args) == 0 {
-				return fmt.Errorf("%s needs a command %s", cmd.CommandPath(), what)
-			}
-			return fmt.Errorf("%q is not a command%s %s", args[0], suggest(args[0], tokenCommands), what)
-		},
-		Args: cobra.ArbitraryArgs,
-	}
+	parent := parentCommand("token", "Make keys and tokens, and explain tokens", "keygen", "gen", "check")
+	parent.Long = "Makes keys and tokens, and explains tokens. With --auth token a server admits only clients with\n" +
+		"a token that your login service has signed: see docs/SECURITY.md.\n\n" +
+		"To try it on this machine:\n\n" +
+		"  server token keygen login-1                    # login-1.key for the login service, login-1.pub for the server\n" +
+		"  server --auth token --auth-keys login-1.pub --auth-audience arena-1\n" +
+		"  server token gen --key login-1.key --audience arena-1 --subject anna"
 	parent.AddCommand(p.keygenCommand(), p.genCommand(), p.checkCommand())
 	return parent
 }
