@@ -162,28 +162,16 @@ func (p Part) Kind() string { return p.a.kind }
 
 // Set replaces the room's share of the total of a counter, or of the value of a gauge.
 func (p Part) Set(n uint64, labels ...string) {
-	if p.f.kind == gauge {
-		p.setGauge(float64(n), labels)
-		return
-	}
 	series := p.f.value(labels)
 	if series == nil {
 		return
 	}
-	if had := p.a.counted[series]; n != had {
+	if p.f.kind == gauge {
+		addFloat(series, float64(n)-math.Float64frombits(p.a.gauged[series]))
+		p.a.gauged[series] = math.Float64bits(float64(n))
+	} else if had := p.a.counted[series]; n != had {
 		series.Add(n - had)
 		p.a.counted[series] = n
-	}
-}
-
-func (p Part) setGauge(x float64, labels []string) {
-	series := p.f.value(labels)
-	if series == nil {
-		return
-	}
-	if had := math.Float64frombits(p.a.gauged[series]); x != had {
-		addFloat(series, x-had)
-		p.a.gauged[series] = math.Float64bits(x)
 	}
 }
 
@@ -202,7 +190,7 @@ func (a *Account) Figures() Figures {
 	a.m.mu.Lock()
 	defer a.m.mu.Unlock()
 	f := a.figures
-	f.P50, f.P99, f.LateP99 = a.took.quantile(.5), a.took.quantile(.99), a.late.quantile(.99)
+	f.P50, f.P99, f.LateP99 = quantile(a.took[:], .5), quantile(a.took[:], .99), quantile(a.late[:], .99)
 	return f
 }
 
@@ -260,8 +248,8 @@ func (a *Account) ObserveTick(rec *loop.Record, budget time.Duration) {
 		a.figures.Overruns++
 	}
 	a.figures.Dropped += rec.Dropped
-	a.took.add(rec.Duration)
-	a.late.add(lateness)
+	observe(a.took[:], rec.Duration)
+	observe(a.late[:], lateness)
 	a.budget, a.finished = budget, rec.Start+rec.Duration
 	m.mu.Unlock()
 
@@ -304,36 +292,4 @@ func (a *Account) observeSystem(s *loop.SystemCost) {
 
 // spread counts durations in buckets, each about a fifth wider than the previous bucket: four
 // buckets for each power of two microseconds. It is small, because every room has two of them.
-type spread struct {
-	counts [spreadBuckets]uint32
-	total  uint64
-}
-
-const spreadBuckets = 4 * 26 // up to a minute
-
-func (s *spread) add(d time.Duration) {
-	s.counts[bucketOf(d)]++
-	s.total++
-}
-
-// bucketOf returns the bucket of a duration.
-func bucketOf(d time.Duration) int {
-	us := float64(max(d/time.Microsecond, 1))
-	return min(int(math.Ceil(4*math.Log2(us))), spreadBuckets-1)
-}
-
-// quantile returns the duration that a share (0 to 1) of the durations does not exceed, rounded up
-// to the upper edge of its bucket. It is 0 without durations.
-func (s *spread) quantile(share float64) time.Duration {
-	if s.total == 0 {
-		return 0
-	}
-	rank := uint64(math.Ceil(share * float64(s.total)))
-	seen := uint64(0)
-	for i, n := range s.counts {
-		if seen += uint64(n); seen >= rank {
-			return time.Duration(math.Exp2(float64(i)/4) * float64(time.Microsecond))
-		}
-	}
-	return time.Minute // Only after 2³² ticks in one bucket: its count has wrapped around.
-}
+type spread [4 * octaves]uint32

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -35,6 +36,9 @@ const (
 	maxOthers  = 128
 )
 
+// named has the labels with names of a game's code, and the limits of their families.
+var named = map[string]int{"system": maxSystems, "method": maxRPCs, "class": maxClasses, "field": maxFields}
+
 // The limits on label sets with names of a game's code that have their own series, so that a game
 // with many systems and methods does not fill the memory of Prometheus. Further label sets are
 // added up under otherNames.
@@ -44,25 +48,11 @@ const (
 	otherNames      = "other"
 )
 
-// named lists the labels with names of a game's code.
-var named = []string{"system", "method", "class", "field"}
-
 // labelSets returns the largest number of label sets of a family with these labels.
 func labelSets(labels []string) int {
 	limit := 1
 	for _, l := range labels {
-		switch l {
-		case "system":
-			limit = max(limit, maxSystems)
-		case "method":
-			limit = max(limit, maxRPCs)
-		case "class":
-			limit = max(limit, maxClasses)
-		case "field":
-			limit = max(limit, maxFields)
-		default:
-			limit = max(limit, maxOthers)
-		}
+		limit = max(limit, cmp.Or(named[l], maxOthers))
 	}
 	return limit
 }
@@ -123,7 +113,7 @@ func newFamily(r row, buckets []float64, refused *atomic.Uint64) *Family {
 		return f
 	}
 	f.sets = make(map[[maxLabels]string]*value)
-	f.named = r.kind == counter && slices.ContainsFunc(f.names, func(l string) bool { return slices.Contains(named, l) })
+	f.named = r.kind == counter && slices.ContainsFunc(f.names, func(l string) bool { return named[l] > 0 })
 	if len(f.names) == 0 {
 		// The series exists before its first count: rate() needs the step from 0 to 1.
 		f.Add(0)

@@ -44,7 +44,7 @@ var table = []row{
 	{"tick_period_seconds", gauge, "", "Period of the ticks of the default room: the time that one tick may take.",
 		account(func(a *ticks.Snapshot, f *Family) { f.SetFloat(a.Budget.Seconds()) })},
 	{"tick_rate_hertz", gauge, "", "Ticks per second of all rooms together, measured over the last five seconds, or 1 024 ticks.",
-		scraped(func(m *Metrics, f *Family) { f.SetFloat(m.hertz()) })},
+		scraped(func(m *Metrics, f *Family) { _, hertz := m.Pace(); f.SetFloat(hertz) })},
 	{"hung_ticks_total", counter, "", "Ticks, and hooks at the end, that the watchdog reported because they did not return.",
 		into(func(m *Metrics, f *Family) { m.Hangs = f })},
 	{"rooms_handed_over_total", counter, "result", "Hand-overs of rooms to other servers: ok; those after which the room continued here, because its state could not be stored (save) or the other server did not open it (refused); and rooms that ended because another server had their name (lost).",

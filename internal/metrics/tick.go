@@ -92,12 +92,6 @@ func (m *Metrics) Pace() (uptime time.Duration, hertz float64) {
 	return max(m.rate.end(now, budget)-m.started, 0), m.rate.hertz(now, budget)
 }
 
-// hertz returns the recent tick rate, of all rooms together.
-func (m *Metrics) hertz() float64 {
-	_, hertz := m.Pace()
-	return hertz
-}
-
 // rateSpan is the time over which the tick rate is measured. rateTicks is the number of stored
 // ticks: above 200 Hz they cover less than rateSpan.
 const (

@@ -8,7 +8,7 @@ import (
 
 func TestTickRate(t *testing.T) {
 	m, clock := newMetrics(t)
-	rate := m.hertz
+	rate := func() float64 { _, hertz := m.Pace(); return hertz }
 	if rate() != 0 {
 		t.Error("there is a rate before the first tick")
 	}

@@ -27,27 +27,30 @@ type slot struct {
 	longest, latest time.Duration
 }
 
-// fine counts durations in buckets that are 4.4 % apart: sixteen buckets for each power of two
-// microseconds.
-type fine [fineBuckets]uint32
+// octaves is the number of powers of two microseconds up to a minute. Histograms have several
+// buckets for each.
+const octaves = 26
 
-const (
-	finePerOctave = 16
-	fineBuckets   = finePerOctave * 26 // up to a minute
-)
+// fine counts durations in buckets that are 4.4 % apart: sixteen buckets for each octave.
+type fine [16 * octaves]uint32
 
-func (f *fine) add(d time.Duration) {
+// observe counts a duration in the buckets of a histogram.
+func observe(buckets []uint32, d time.Duration) {
 	us := float64(max(d/time.Microsecond, 1))
-	f[min(int(math.Ceil(finePerOctave*math.Log2(us))), fineBuckets-1)]++
+	buckets[min(int(math.Ceil(float64(len(buckets)/octaves)*math.Log2(us))), len(buckets)-1)]++
 }
 
-// quantile returns the duration that a share (0 to 1) of the total durations does not exceed,
-// rounded up to the edge of its bucket.
-func (f *fine) quantile(share float64, total uint64) time.Duration {
-	rank, seen := uint64(math.Ceil(share*float64(total))), uint64(0)
-	for i, n := range f {
+// quantile returns the duration that a share (0 to 1) of the counted durations does not exceed,
+// rounded up to the upper edge of its bucket. It is 0 without durations.
+func quantile(buckets []uint32, share float64) time.Duration {
+	total, seen := uint64(0), uint64(0)
+	for _, n := range buckets {
+		total += uint64(n)
+	}
+	rank := uint64(math.Ceil(share * float64(total)))
+	for i, n := range buckets {
 		if seen += uint64(n); n > 0 && seen >= rank {
-			return time.Duration(math.Exp2(float64(i)/finePerOctave) * float64(time.Microsecond))
+			return time.Duration(math.Exp2(float64(i)/float64(len(buckets)/octaves)) * float64(time.Microsecond))
 		}
 	}
 	return 0
@@ -84,8 +87,8 @@ func (w *windows) add(start, took, late time.Duration, overrun bool, dropped uin
 		s.overruns++
 	}
 	s.dropped += dropped
-	s.took.add(took)
-	s.late.add(late)
+	observe(s.took[:], took)
+	observe(s.late[:], late)
 	s.longest, s.latest = max(s.longest, took), max(s.latest, late)
 }
 
@@ -111,13 +114,13 @@ func (w *windows) over(now, span time.Duration) Window {
 		}
 		out.Tick.Max, out.Lateness.Max = max(out.Tick.Max, s.longest), max(out.Lateness.Max, s.latest)
 	}
-	out.Tick.fill(&took, out.Ticks)
-	out.Lateness.fill(&late, out.Ticks)
+	out.Tick.fill(took[:])
+	out.Lateness.fill(late[:])
 	return out
 }
 
-func (q *Quantiles) fill(f *fine, total uint64) {
-	q.P50, q.P95, q.P99 = min(f.quantile(.5, total), q.Max), min(f.quantile(.95, total), q.Max), min(f.quantile(.99, total), q.Max)
+func (q *Quantiles) fill(f []uint32) {
+	q.P50, q.P95, q.P99 = min(quantile(f, .5), q.Max), min(quantile(f, .95), q.Max), min(quantile(f, .99), q.Max)
 }
 
 // Windows returns the accounts of the ticks of all rooms in the last 10 seconds, minute and five
