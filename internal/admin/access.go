@@ -47,8 +47,7 @@ func (a *access) require(need role, page http.HandlerFunc) http.HandlerFunc {
 			page(w, r)
 		default:
 			a.counts.Busy.Add(1)
-			w.Header().Set("Retry-After", "1")
-			text(w, http.StatusServiceUnavailable, "too many pages are asked for at once: try again\n")
+			busy(w, "too many pages are asked for at once: try again")
 		}
 	}
 }

@@ -104,21 +104,27 @@ func listen(cfg Config) (*Server, error) {
 	}
 	name, _, _ := net.SplitHostPort(cfg.Listen) // The address is valid: it was bound.
 	streams := newStreams(cfg)
-	s := &Server{
-		tokens:   cfg.Tokens,
-		listener: connlimit.New(ln, connlimit.Config{Max: maxConns, Evicted: func() { cfg.Counts.Conns.Add(1) }}),
+	a := &access{tokens: cfg.Tokens, name: name, pages: make(chan struct{}, maxPages), counts: cfg.Counts}
+	s := serverOf(ln, handler(cfg, a, streams), cfg.Counts, cfg.Log)
+	s.tokens = cfg.Tokens
+	s.http.RegisterOnShutdown(streams.close)
+	return s, nil
+}
+
+// serverOf returns the server of a bound port.
+func serverOf(ln net.Listener, pages http.Handler, counts *Counts, log *slog.Logger) *Server {
+	return &Server{
+		listener: connlimit.New(ln, connlimit.Config{Max: maxConns, Evicted: func() { counts.Conns.Add(1) }}),
 		http: &http.Server{
-			Handler:        handler(cfg, &access{tokens: cfg.Tokens, name: name, pages: make(chan struct{}, maxPages), counts: cfg.Counts}, streams),
+			Handler:        pages,
 			ConnContext:    connlimit.WithConn,
 			ReadTimeout:    readTimeout,
 			WriteTimeout:   writeTimeout,
 			IdleTimeout:    idleTimeout,
 			MaxHeaderBytes: maxHeader,
-			ErrorLog:       slog.NewLogLogger(cfg.Log.Handler(), slog.LevelWarn),
+			ErrorLog:       slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 		},
 	}
-	s.http.RegisterOnShutdown(streams.close)
-	return s, nil
 }
 
 func bind(address string) (net.Listener, error) {
@@ -158,26 +164,24 @@ func (s *Server) closeTokens() {
 	}
 }
 
-func readyz(w http.ResponseWriter, cfg Config) {
-	note, err := cfg.Ready()
+// answerProbe answers with an error, or with a word and a note, if there is one.
+func answerProbe(w http.ResponseWriter, word, note string, err error) {
+	if note != "" {
+		word += ", but " + note
+	}
 	if err != nil {
 		text(w, http.StatusServiceUnavailable, err.Error()+"\n")
 		return
 	}
-	text(w, http.StatusOK, "ready"+withNote(note)+"\n")
+	text(w, http.StatusOK, word+"\n")
 }
 
 func healthz(w http.ResponseWriter, cfg Config) {
 	note, err := cfg.Health()
-	if err != nil {
-		text(w, http.StatusServiceUnavailable, err.Error()+"\n")
-		return
+	if err == nil {
+		err = Stalled(cfg.Progress())
 	}
-	if err := Stalled(cfg.Progress()); err != nil {
-		text(w, http.StatusServiceUnavailable, err.Error()+"\n")
-		return
-	}
-	text(w, http.StatusOK, "ok"+withNote(note)+"\n")
+	answerProbe(w, "ok", note, err)
 }
 
 // Stalled returns an error if the time since the end of the newest tick is longer than the limit
@@ -187,14 +191,6 @@ func Stalled(since, period time.Duration) error {
 		return fmt.Errorf("no tick ended for %v, limit %v", since.Round(time.Millisecond), limit)
 	}
 	return nil
-}
-
-// withNote returns the end of a positive answer: ", but " and the note, or "" without a note.
-func withNote(note string) string {
-	if note == "" {
-		return ""
-	}
-	return ", but " + note
 }
 
 func asJSON(w http.ResponseWriter, v any) {

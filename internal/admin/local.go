@@ -1,19 +1,12 @@
 package admin
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
-
-	"github.com/netloop/netloop/internal/connlimit"
 )
-
-// Ask returns the handler of a page that answers a query with JSON. A *Refusal has its own status.
-func Ask(ask func(context.Context, url.Values) (any, error)) http.HandlerFunc { return readJSON(ask) }
 
 // ListenLocal binds a loopback address for pages that all clients of this machine may read and
 // change. Pages of other sites have no access: see access.
@@ -28,11 +21,5 @@ func ListenLocal(address string, pages http.Handler, log *slog.Logger) (*Server,
 	name, _, _ := net.SplitHostPort(address) // The address is valid: it was bound.
 	a := &access{name: name, pages: make(chan struct{}, maxPages), counts: new(Counts)}
 	pages = http.NewCrossOriginProtection().Handler(pages)
-	return &Server{
-		listener: connlimit.New(ln, connlimit.Config{Max: maxConns, Evicted: func() {}}),
-		http: &http.Server{
-			Handler: a.require(reader, pages.ServeHTTP), ConnContext: connlimit.WithConn, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
-			IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-		},
-	}, nil
+	return serverOf(ln, a.require(reader, pages.ServeHTTP), a.counts, log), nil
 }

@@ -119,7 +119,10 @@ func handler(cfg Config, a *access, s *streams) http.Handler {
 	probe := func(path string, page http.HandlerFunc) { mux.HandleFunc("GET "+path, a.probe(page)) }
 	read := func(path string, page http.HandlerFunc) { mux.HandleFunc("GET "+path, a.require(reader, page)) }
 	probe("/healthz", func(w http.ResponseWriter, _ *http.Request) { healthz(w, cfg) })
-	probe("/readyz", func(w http.ResponseWriter, _ *http.Request) { readyz(w, cfg) })
+	probe("/readyz", func(w http.ResponseWriter, _ *http.Request) {
+		note, err := cfg.Ready()
+		answerProbe(w, "ready", note, err)
+	})
 	all := list(cfg.Routes)
 	read("/{$}", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, index(all)) })
 	read("/api", func(w http.ResponseWriter, _ *http.Request) { asJSON(w, all) })
@@ -132,26 +135,26 @@ func handler(cfg Config, a *access, s *streams) http.Handler {
 		case r.Act != nil:
 			mux.HandleFunc("POST "+r.Path, a.require(r.role(), act(cfg, r)))
 		case r.Post != nil:
-			mux.HandleFunc("POST "+r.Path, a.require(writer, sameSite(cfg, readJSON(r.Post))))
+			mux.HandleFunc("POST "+r.Path, a.require(writer, sameSite(cfg, Ask(r.Post))))
 		case r.Socket != nil:
 			mux.HandleFunc("GET "+r.Path, a.socket(r))
 		case r.Page != nil:
 			mux.HandleFunc("GET "+r.Path, a.require(r.role(), r.Page.ServeHTTP))
 		case r.Large:
-			read(r.Path, serialized(&large, readJSON(r.Read)))
+			read(r.Path, serialized(&large, Ask(r.Read)))
 		default:
-			read(r.Path, readJSON(r.Read))
+			read(r.Path, Ask(r.Read))
 		}
 	}
 	return mux
 }
 
-// readJSON returns the handler of a page that has the result of read as JSON.
-func readJSON(read func(context.Context, url.Values) (any, error)) http.HandlerFunc {
+// Ask returns the handler of a page that answers a query with JSON. A *Refusal has its own status.
+func Ask(ask func(context.Context, url.Values) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), askTimeout)
 		defer cancel()
-		v, err := read(ctx, r.URL.Query())
+		v, err := ask(ctx, r.URL.Query())
 		if err != nil {
 			refuse(w, err)
 			return
@@ -165,8 +168,7 @@ func readJSON(read func(context.Context, url.Values) (any, error)) http.HandlerF
 func serialized(large *sync.Mutex, page http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !large.TryLock() {
-			w.Header().Set("Retry-After", "1")
-			text(w, http.StatusServiceUnavailable, "somebody else reads the ticks: try again\n")
+			busy(w, "somebody else reads the ticks: try again")
 			return
 		}
 		defer large.Unlock()
@@ -204,6 +206,12 @@ func sameSite(cfg Config, page http.HandlerFunc) http.HandlerFunc {
 		}
 		page(w, r)
 	}
+}
+
+// busy refuses a request that may be made again in a second.
+func busy(w http.ResponseWriter, why string) {
+	w.Header().Set("Retry-After", "1")
+	text(w, http.StatusServiceUnavailable, why+"\n")
 }
 
 func refuse(w http.ResponseWriter, err error) {

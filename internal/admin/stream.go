@@ -69,8 +69,7 @@ func (a *access) stream(s *streams) http.HandlerFunc {
 			defer func() { <-s.places }()
 		default:
 			a.counts.Busy.Add(1)
-			w.Header().Set("Retry-After", "1")
-			text(w, http.StatusServiceUnavailable, fmt.Sprintf("%d streams are open, which is the limit: close a tab of the inspector\n", maxStreams))
+			busy(w, fmt.Sprintf("%d streams are open, which is the limit: close a tab of the inspector", maxStreams))
 			return
 		}
 		query := r.URL.Query()
