@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"unsafe"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -36,14 +35,23 @@ type Codec struct {
 // generated protobuf message.
 func NewCodec[M any]() (Codec, error) {
 	t := reflect.TypeFor[M]()
+	c, err := codecOf(t)
+	if err != nil {
+		err = fmt.Errorf("message type %s: %w", t, err)
+	}
+	return c, err
+}
+
+// codecOf is NewCodec for a type known at run time only.
+func codecOf(t reflect.Type) (Codec, error) {
 	if zero, ok := reflect.Zero(t).Interface().(proto.Message); ok {
 		return protoCodec(zero.ProtoReflect().Type()), nil
 	}
 	plan, err := planOf(t)
 	if err != nil {
-		return Codec{}, fmt.Errorf("message type %s: %w", t, err)
+		return Codec{}, err
 	}
-	return planCodec[M](t.Name(), plan), nil
+	return planCodec(t, plan), nil
 }
 
 // planOf compiles a plain struct.
@@ -63,27 +71,25 @@ func planOf(t reflect.Type) (*codec.Plan, error) {
 	return plan, nil
 }
 
-// planCodec returns the codec of a plain struct M.
-func planCodec[M any](name string, plan *codec.Plan) Codec {
+// planCodec returns the codec of a plain struct.
+func planCodec(t reflect.Type, plan *codec.Plan) Codec {
 	return Codec{
-		Name: name,
+		Name: t.Name(),
 		plan: plan,
-		New:  func() any { return new(M) },
+		New:  func() any { return reflect.New(t).Interface() },
 		Decode: func(b []byte) (any, error) {
-			m := new(M)
-			return m, plan.Decode(b, unsafe.Pointer(m))
+			m := reflect.New(t)
+			return m.Interface(), plan.Decode(b, m.UnsafePointer())
 		},
-		Append: func(dst []byte, m any) ([]byte, error) {
-			return plan.Append(dst, unsafe.Pointer(m.(*M)))
-		},
-		Size: plan.DecodedSize,
-		JSON: func(b []byte) ([]byte, error) { return plan.AppendMessageJSON(nil, b) },
+		Append: func(dst []byte, m any) ([]byte, error) { return plan.Append(dst, reflect.ValueOf(m).UnsafePointer()) },
+		Size:   plan.DecodedSize,
+		JSON:   func(b []byte) ([]byte, error) { return plan.AppendMessageJSON(nil, b) },
 		bind: func(layout codec.Type, budget *codec.Budget) (Codec, error) {
-			bound, err := codec.Bind(reflect.TypeFor[M](), layout, budget, ProtoFields)
+			bound, err := codec.Bind(t, layout, budget, ProtoFields)
 			if err != nil {
 				return Codec{}, err
 			}
-			return planCodec[M](name, bound), nil
+			return planCodec(t, bound), nil
 		},
 	}
 }

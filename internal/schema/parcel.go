@@ -36,7 +36,7 @@ func parcelTypeOf(t reflect.Type) *parcelType {
 		return known.(*parcelType)
 	}
 	p := new(parcelType)
-	if p.Codec, p.err = erasedCodec(t); p.err != nil {
+	if p.Codec, p.err = codecOf(t); p.err != nil {
 		p.err = fmt.Errorf("%v: %w", t, p.err)
 	} else {
 		h := fnv.New64a()
@@ -45,27 +45,6 @@ func parcelTypeOf(t reflect.Type) *parcelType {
 	}
 	known, _ := parcelTypes.LoadOrStore(t, p)
 	return known.(*parcelType)
-}
-
-// erasedCodec returns the codec of a type known at run time only.
-func erasedCodec(t reflect.Type) (Codec, error) {
-	if zero, ok := reflect.Zero(t).Interface().(proto.Message); ok {
-		return protoCodec(zero.ProtoReflect().Type()), nil
-	}
-	plan, err := planOf(t)
-	if err != nil {
-		return Codec{}, err
-	}
-	return Codec{
-		Name: t.Name(), plan: plan,
-		New: func() any { return reflect.New(t).Interface() },
-		Decode: func(b []byte) (any, error) {
-			m := reflect.New(t)
-			return m.Interface(), plan.Decode(b, m.UnsafePointer())
-		},
-		Append: func(dst []byte, m any) ([]byte, error) { return plan.Append(dst, reflect.ValueOf(m).UnsafePointer()) },
-		Size:   plan.DecodedSize,
-	}, nil
 }
 
 // Packable returns why values of a type cannot be packed, or nil.

@@ -342,25 +342,21 @@ func defaultLerp(kind string) codec.Lerp {
 }
 
 // wirePaths returns the paths of the leaves of a struct, by their names on the wire.
-func wirePaths(t codec.Type) []string {
+func wirePaths(t codec.Type) (all []string) {
+	parts := t.Fields
 	switch t.Kind {
 	case codec.Struct:
-		var all []string
-		for i := range t.Fields {
-			for _, path := range wirePaths(t.Fields[i].Type) {
-				all = append(all, strings.TrimSuffix(t.Fields[i].Name+"."+path, "."))
-			}
-		}
-		return all
 	case codec.Array:
-		var all []string
 		for i := range t.Max {
-			for _, path := range wirePaths(*t.Elem) {
-				all = append(all, strings.TrimSuffix(strconv.Itoa(i)+"."+path, "."))
-			}
+			parts = append(parts, codec.Field{Name: strconv.Itoa(i), Type: *t.Elem})
 		}
-		return all
 	default:
 		return []string{""}
 	}
+	for _, part := range parts {
+		for _, path := range wirePaths(part.Type) {
+			all = append(all, strings.TrimSuffix(part.Name+"."+path, "."))
+		}
+	}
+	return all
 }

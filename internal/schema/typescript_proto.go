@@ -51,16 +51,8 @@ func (t *typeScript) proto(d protoreflect.MessageDescriptor) {
 
 // protoRow returns the table row of a field for the client's decoder.
 func protoRow(f protoreflect.FieldDescriptor) string {
-	of := ""
-	if f.Message() != nil {
-		of = string(f.Message().FullName())
-	}
-	kind := f.Kind().String()
-	if f.Kind() == protoreflect.GroupKind {
-		kind = "message"
-	}
-	return fmt.Sprintf("{ no: %d, name: %q, kind: %q, repeated: %t, optional: %t, of: %q },\n",
-		f.Number(), f.JSONName(), kind, f.IsList() || f.IsMap(), f.HasPresence(), of)
+	p := protoForm(f)
+	return fmt.Sprintf("{ no: %d, name: %q, kind: %q, repeated: %t, optional: %t, of: %q },\n", p.No, p.Name, p.Kind, p.Repeated, p.Optional, p.Of)
 }
 
 func (t *typeScript) protoType(f protoreflect.FieldDescriptor) string {
