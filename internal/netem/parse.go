@@ -29,36 +29,12 @@ type key struct {
 
 // keys are in the order in which String writes them. rate precedes buffer, which needs it.
 var keys = []key{
-	{
-		"delay", "75ms",
-		func(w *Way, text string) (err error) { w.Delay, err = duration(text, 0, maxDelay); return err },
-		func(w *Way) string { return shortDuration(w.Delay) },
-	},
-	{
-		"jitter", "20ms",
-		func(w *Way, text string) (err error) { w.Jitter, err = duration(text, 0, maxDelay); return err },
-		func(w *Way) string { return shortDuration(w.Jitter) },
-	},
-	{
-		"loss", "5%",
-		func(w *Way, text string) (err error) { w.Loss, err = portion(text); return err },
-		func(w *Way) string { return percent(w.Loss) },
-	},
-	{
-		"dup", "1%",
-		func(w *Way, text string) (err error) { w.Duplicate, err = portion(text); return err },
-		func(w *Way) string { return percent(w.Duplicate) },
-	},
-	{
-		"reorder", "2%",
-		func(w *Way, text string) (err error) { w.Reorder, err = portion(text); return err },
-		func(w *Way) string { return percent(w.Reorder) },
-	},
-	{
-		"corrupt", "1%",
-		func(w *Way, text string) (err error) { w.Corrupt, err = portion(text); return err },
-		func(w *Way) string { return percent(w.Corrupt) },
-	},
+	delayKey("delay", "75ms", func(w *Way) *time.Duration { return &w.Delay }),
+	delayKey("jitter", "20ms", func(w *Way) *time.Duration { return &w.Jitter }),
+	shareKey("loss", "5%", func(w *Way) *float64 { return &w.Loss }),
+	shareKey("dup", "1%", func(w *Way) *float64 { return &w.Duplicate }),
+	shareKey("reorder", "2%", func(w *Way) *float64 { return &w.Reorder }),
+	shareKey("corrupt", "1%", func(w *Way) *float64 { return &w.Corrupt }),
 	{
 		"rate", "100kbit/s",
 		func(w *Way, text string) (err error) { w.Bandwidth, err = bitRate(text); return err },
@@ -79,6 +55,24 @@ var keys = []key{
 			return shortDuration(w.Hole.For) + "@" + w.Hole.At.String()
 		},
 	},
+}
+
+// delayKey returns the key of a delay.
+func delayKey(name, example string, of func(*Way) *time.Duration) key {
+	return key{
+		name, example,
+		func(w *Way, text string) (err error) { *of(w), err = duration(text, 0, maxDelay); return err },
+		func(w *Way) string { return shortDuration(*of(w)) },
+	}
+}
+
+// shareKey returns the key of a share of the datagrams.
+func shareKey(name, example string, of func(*Way) *float64) key {
+	return key{
+		name, example,
+		func(w *Way, text string) (err error) { *of(w), err = portion(text); return err },
+		func(w *Way) string { return percent(*of(w)) },
+	}
 }
 
 // Parse reads a Spec such as rtt=150ms,jitter=20ms,loss=5%. The empty text is the zero Spec.
