@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 )
 
 // Error is the recorded form of an error: its text, and the type and text of each error in its
@@ -68,11 +69,5 @@ func (e *Error) Error() string { return e.Text }
 
 // Is lets errors.Is find the errors in the recorded tree.
 func (e *Error) Is(target error) bool {
-	want := nameOf(target)
-	for _, have := range e.Tree {
-		if have == want {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(e.Tree, nameOf(target))
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"time"
 
@@ -61,9 +62,7 @@ type Grant struct {
 // Sign returns a token with a unique id.
 func (s *Signer) Sign(g Grant) (string, error) {
 	claims := jwt.MapClaims{}
-	for name, value := range g.Claims {
-		claims[name] = value
-	}
+	maps.Copy(claims, g.Claims)
 	claims["sub"], claims["aud"], claims["jti"] = g.Subject, g.Audience, rand.Text()
 	claims["nbf"], claims["exp"] = g.From.Unix(), g.From.Add(g.For).Unix()
 	if g.Room != "" {
