@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/agones"
@@ -64,14 +65,11 @@ func (p *program) connectAgones(port int, s *netloop.Server, log *slog.Logger, e
 		Annotations: map[string]string{"netloop-version": versions(p.game)},
 	})
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		agent.Run(ctx)
-	}()
+	var running sync.WaitGroup
+	running.Go(func() { agent.Run(ctx) })
 	return func() {
 		cancel()
-		<-ended
+		running.Wait()
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -96,13 +97,10 @@ func (p *program) direct(ctx context.Context, c *configuration) error {
 		ctx, cancel = context.WithTimeout(ctx, o.For)
 		defer cancel()
 	}
-	refreshed := make(chan struct{})
-	go func() {
-		defer close(refreshed)
-		refresh(ctx, d, m)
-	}()
+	var refreshing sync.WaitGroup
+	refreshing.Go(func() { refresh(ctx, d, m) })
 	err = listener.Serve(ctx)
-	<-refreshed
+	refreshing.Wait()
 	closing, cancel := context.WithTimeout(context.Background(), logGrace)
 	defer cancel()
 	if err = errors.Join(err, m.Close(closing)); err == nil {

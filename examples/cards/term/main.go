@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"sync"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -69,14 +70,11 @@ func run(ctx context.Context, addr, name string, alone bool) error {
 func show(ctx context.Context, s *session, o ...tea.ProgramOption) error {
 	ctx, stop := context.WithCancel(ctx)
 	p := tea.NewProgram(newModel(s.name, s.act), append(o, tea.WithContext(ctx))...)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		s.run(ctx, p.Send)
-	}()
+	var running sync.WaitGroup
+	running.Go(func() { s.run(ctx, p.Send) })
 	_, err := p.Run()
 	stop()
-	<-ended
+	running.Wait()
 	if errors.Is(err, tea.ErrProgramKilled) { // An interrupt is a normal end.
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -26,14 +27,11 @@ func Run(ctx context.Context, s Server, room string, env []string, in io.Reader,
 	}
 	p := tea.NewProgram(m, o...)
 	f.send = p.Send
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		f.run(ctx)
-	}()
+	var reading sync.WaitGroup
+	reading.Go(func() { f.run(ctx) })
 	_, err := p.Run()
 	stop()
-	<-ended
+	reading.Wait()
 	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil { // A signal is a normal end.
 		return nil
 	}
