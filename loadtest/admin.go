@@ -151,12 +151,15 @@ func (s samples) get(series string) *float64 {
 
 // grown returns the growth of a counter since before, or nil.
 func (s samples) grown(before samples, series string) *float64 {
-	now, was := s.get(series), before.get(series)
+	return growth(before.get(series), s.get(series))
+}
+
+// growth returns the growth between two readings of a counter, or nil.
+func growth(was, now *float64) *float64 {
 	if now == nil || was == nil || *now < *was {
 		return nil
 	}
-	x := *now - *was
-	return &x
+	return new(*now - *was)
 }
 
 // flushLag is the family of the time that the transport needs for a tick's datagrams.

@@ -10,6 +10,5 @@ func ownCPU() *float64 {
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
 		return nil
 	}
-	x := float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
-	return &x
+	return new(float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9)
 }

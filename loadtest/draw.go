@@ -127,10 +127,7 @@ func (v *view) tiles(width, height int) []tui.Line {
 
 // short formats a figure with three digits.
 func short(x *float64, unit string) string {
-	if x == nil {
-		return "–"
-	}
-	return tui.Digits(*x) + " " + unit
+	return orDash(x, func(x float64) string { return tui.Digits(x) + " " + unit })
 }
 
 // table draws the percentiles of the last second and, unless the screen is narrow, of the measured
@@ -155,12 +152,7 @@ func (v *view) table(width int) []tui.Line {
 		tui.Text(tui.Soft, head),
 		row(tui.Soft, "", "p50", "p99", "p99.9", "max", "p50", "p99", "p99.9", "max"),
 	}
-	ms := func(x *float64) string {
-		if x == nil {
-			return "–"
-		}
-		return tui.Digits(*x)
-	}
+	ms := func(x *float64) string { return orDash(x, tui.Digits) }
 	for _, t := range v.now.times {
 		a, b := &t.second, &t.window
 		lines = append(lines, row(tui.Plain, t.name, ms(a.P50), ms(a.P99), ms(a.P999), ms(a.Max), ms(b.P50), ms(b.P99), ms(b.P999), ms(b.Max)))

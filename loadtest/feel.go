@@ -115,8 +115,7 @@ func scaled(h *hdrhistogram.Histogram, parts float64) Spread {
 		if h.TotalCount() == 0 {
 			return nil
 		}
-		x := float64(h.ValueAtPercentile(p)) / parts
-		return &x
+		return new(float64(h.ValueAtPercentile(p)) / parts)
 	}
 	return Spread{at(50), at(99), at(99.9), at(100)}
 }
@@ -126,8 +125,7 @@ func ratio(a, b float64) *float64 {
 	if b == 0 {
 		return nil
 	}
-	x := math.Round(a/b*1e5) / 1e5
-	return &x
+	return new(math.Round(a/b*1e5) / 1e5)
 }
 
 // Reacted records the number of frames from an input until the bot's own object, as it is drawn,

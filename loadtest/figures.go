@@ -97,17 +97,13 @@ func spreadMetrics(name string, of func(*Result) *Spread) []metric {
 	}
 }
 
-func whole(n int) *float64 {
-	x := float64(n)
-	return &x
-}
+func whole(n int) *float64 { return new(float64(n)) }
 
 func number(n *uint64) *float64 {
 	if n == nil {
 		return nil
 	}
-	x := float64(*n)
-	return &x
+	return new(float64(*n))
 }
 
 // named returns the metric of a name, or false.

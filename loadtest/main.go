@@ -59,8 +59,7 @@ func (p *program) execute(ctx context.Context) int {
 	cmd.SetArgs(p.args[1:])
 	if err := cmd.ExecuteContext(ctx); err != nil {
 		fmt.Fprintf(p.stderr, "%s: %s\n", p.name, oneLine(err))
-		var failed runtimeError
-		if errors.As(err, &failed) {
+		if _, failed := errors.AsType[runtimeError](err); failed {
 			return exitRuntime
 		}
 		return exitUsage
@@ -182,12 +181,11 @@ func (p *program) report() *cobra.Command {
 
 // flagError adds a remedy to the error of a flag.
 func (p *program) flagError(of *cobra.Command, err error) error {
-	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		return fmt.Errorf("%w%s: %s --help lists the flags", err, suggest(unknown.GetSpecifiedName(), of.Flags()), p.name)
 	}
-	var bad *pflag.InvalidValueError
-	if errors.As(err, &bad) { // The text of strconv is no help to a user.
+	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		// The text of strconv is no help to a user.
 		return badFlag(bad.GetFlag().Name, fmt.Sprintf("%q", bad.GetValue()), p.name+" --help says what it takes")
 	}
 	return fmt.Errorf("%w: %s --help lists the flags", err, p.name)

@@ -15,17 +15,16 @@ type usage struct {
 // process returns the resources between two readings.
 func process(before, after usage, length time.Duration) Process {
 	rate := func(a, b *float64) *float64 {
-		if a == nil || b == nil || *b < *a || length <= 0 {
+		n := growth(a, b)
+		if n == nil || length <= 0 {
 			return nil
 		}
-		return ratio(*b-*a, length.Seconds())
+		return ratio(*n, length.Seconds())
 	}
-	p := Process{CPU: rate(before.cpu, after.cpu), GCCPU: rate(before.gcCPU, after.gcCPU), Cores: after.cores, Memory: after.memory, Goroutines: after.goroutines}
-	if before.gcCycles != nil && after.gcCycles != nil && *after.gcCycles >= *before.gcCycles {
-		n := *after.gcCycles - *before.gcCycles
-		p.GCCycles = &n
+	return Process{
+		CPU: rate(before.cpu, after.cpu), GCCPU: rate(before.gcCPU, after.gcCPU), GCCycles: growth(before.gcCycles, after.gcCycles),
+		Cores: after.cores, Memory: after.memory, Goroutines: after.goroutines,
 	}
-	return p
 }
 
 // serverUsage reads the server's process from its metrics.
@@ -43,7 +42,6 @@ func ownUsage() usage {
 		{Name: "/gc/cycles/total:gc-cycles"}, {Name: "/cpu/classes/gc/total:cpu-seconds"},
 	}
 	metrics.Read(read)
-	number := func(x float64) *float64 { return &x }
 	count := func(i int) float64 {
 		if read[i].Value.Kind() != metrics.KindUint64 {
 			return 0
@@ -51,11 +49,11 @@ func ownUsage() usage {
 		return float64(read[i].Value.Uint64())
 	}
 	u := usage{
-		cpu: ownCPU(), cores: number(float64(runtime.GOMAXPROCS(0))), memory: number(count(0) - count(1)),
-		goroutines: number(float64(runtime.NumGoroutine())), gcCycles: number(count(2)),
+		cpu: ownCPU(), cores: whole(runtime.GOMAXPROCS(0)), memory: new(count(0) - count(1)),
+		goroutines: whole(runtime.NumGoroutine()), gcCycles: new(count(2)),
 	}
 	if read[3].Value.Kind() == metrics.KindFloat64 {
-		u.gcCPU = number(read[3].Value.Float64())
+		u.gcCPU = new(read[3].Value.Float64())
 	}
 	return u
 }

@@ -28,8 +28,7 @@ func record(h *hdrhistogram.Histogram, d time.Duration) {
 
 // millis converts a duration to the milliseconds of the results, rounded to the microsecond.
 func millis(d time.Duration) *float64 {
-	ms := math.Round(float64(d)/float64(time.Microsecond)) / 1000
-	return &ms
+	return new(math.Round(float64(d)/float64(time.Microsecond)) / 1000)
 }
 
 // percentile returns the duration that p per cent of the records do not exceed, and nil when there
@@ -170,17 +169,15 @@ func (t tally) merge(o tally) {
 // reason returns the text under which an error is counted: only the refusal, or only the code and
 // the text of the end of a connection, if the error contains one of them.
 func reason(err error) string {
-	var (
-		refused *netloop.Refusal
-		closed  *netloop.Closed
-	)
-	switch {
-	case errors.As(err, &refused):
+	if refused, ok := errors.AsType[*netloop.Refusal](err); ok {
 		return "refused: " + refused.Error()
-	case errors.As(err, &closed) && (closed.Text == "" || closed.Text == closed.Code.String()):
-		return closed.Code.String()
-	case errors.As(err, &closed):
-		return closed.Code.String() + ": " + closed.Text
 	}
-	return err.Error()
+	closed, ok := errors.AsType[*netloop.Closed](err)
+	switch {
+	case !ok:
+		return err.Error()
+	case closed.Text == "" || closed.Text == closed.Code.String():
+		return closed.Code.String()
+	}
+	return closed.Code.String() + ": " + closed.Text
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -229,19 +228,13 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 // because lists reasons, the most frequent first.
 func because(t tally) string {
 	reasons := slices.SortedFunc(maps.Keys(t), func(a, b string) int {
-		if t[a] != t[b] {
-			return int(t[b]) - int(t[a])
-		}
-		return strings.Compare(a, b)
+		return cmp.Or(cmp.Compare(t[b], t[a]), cmp.Compare(a, b))
 	})
 	const most = 3 // keeps a line readable
-	text := ""
-	for i, reason := range reasons[:min(len(reasons), most)] {
-		sep := "; "
-		if i == 0 {
-			sep = ": "
-		}
+	text, sep := "", ": "
+	for _, reason := range reasons[:min(len(reasons), most)] {
 		text += fmt.Sprintf("%s%d× %s", sep, t[reason], reason)
+		sep = "; "
 	}
 	if len(reasons) > most {
 		text += "; and other reasons"

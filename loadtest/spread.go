@@ -66,10 +66,7 @@ func clientRate(received []uint64, length time.Duration) ClientRate {
 }
 
 // hundredths rounds to two decimals.
-func hundredths(x float64) *float64 {
-	x = math.Round(x*100) / 100
-	return &x
-}
+func hundredths(x float64) *float64 { return new(math.Round(x*100) / 100) }
 
 // saturated reports whether the generator was too slow in the measured window: see [Result].
 func saturated(r *recorder, tick time.Duration) bool {

@@ -9,19 +9,17 @@ import (
 	"time"
 )
 
-// figure formats a figure with two decimals, or a dash for an unknown one.
-func figure(x *float64) string {
+// orDash formats a value, or a dash for an unknown one.
+func orDash[T any](x *T, format func(T) string) string {
 	if x == nil {
 		return "–"
 	}
-	return strconv.FormatFloat(*x, 'f', 2, 64)
+	return format(*x)
 }
 
-func count(x *uint64) string {
-	if x == nil {
-		return "–"
-	}
-	return grouped(*x)
+// figure formats a figure with two decimals, or a dash for an unknown one.
+func figure(x *float64) string {
+	return orDash(x, func(x float64) string { return fmt.Sprintf("%.2f", x) })
 }
 
 // grouped prints a count with separated thousands.
@@ -100,7 +98,7 @@ func writeCounts(w io.Writer, o *options, r *report) {
 	n := &r.Network
 	line("network", "%s down, %s up per client and second, %s and %s packets; %s packets lost, %s snapshots held back, %s chokes; RTT %s ms",
 		show(n.BytesDown, inBytes), show(n.BytesUp, inBytes), figure(n.PacketsDown), figure(n.PacketsUp), grouped(n.Lost), grouped(n.HeldBack), show(n.Chokes, asCount), figure(n.RTT))
-	line("server", "%s ticks/s, %s overruns, %s dropped ticks%s", figure(r.Server.TickRate), count(r.Server.Overruns), count(r.Server.DroppedTicks), unknown(r.Server, o.admin != ""))
+	line("server", "%s ticks/s, %s overruns, %s dropped ticks%s", figure(r.Server.TickRate), orDash(r.Server.Overruns, grouped), orDash(r.Server.DroppedTicks, grouped), unknown(r.Server, o.admin != ""))
 	writeProcess(line, "", &r.Server.Process)
 	writeProcess(line, "generator", &r.Generator.Process)
 	if r.network != nil {
@@ -162,10 +160,7 @@ func percent(x *float64) string {
 }
 
 func frames(x *float64) string {
-	if x == nil {
-		return "–"
-	}
-	return strconv.FormatFloat(*x, 'f', 0, 64)
+	return orDash(x, func(x float64) string { return fmt.Sprintf("%.0f", x) })
 }
 
 // writeTimes prints the distributions, in milliseconds.
@@ -191,10 +186,7 @@ func writeTimes(w io.Writer, r *report) {
 }
 
 func kilo(bytes *float64) string {
-	if bytes == nil {
-		return "–"
-	}
-	return strconv.FormatFloat(*bytes/1000, 'f', 1, 64)
+	return orDash(bytes, func(x float64) string { return fmt.Sprintf("%.1f", x/1000) })
 }
 
 func unknown(s Server, asked bool) string {

@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/netloop/netloop/internal/spelling"
 )
 
 // threshold is a bound of a metric, such as snapshot.age.p99<3ticks+rtt.
@@ -49,11 +47,7 @@ func parseThreshold(text string) (t threshold, err error) {
 	}
 	m, ok := named(parts[1])
 	if !ok {
-		hint := ""
-		if best := spelling.Nearest(parts[1], metricNames()); best != "" {
-			hint = ", did you mean " + best + "?"
-		}
-		return t, fmt.Errorf("%q is no metric%s: docs/LOAD.md lists them", parts[1], hint)
+		return t, fmt.Errorf("%q is no metric%s: docs/LOAD.md lists them", parts[1], nearest(parts[1]))
 	}
 	t = threshold{text: strings.Join(strings.Fields(text), ""), metric: m, op: parts[2]}
 	for part := range strings.SplitSeq(parts[3], "+") {
