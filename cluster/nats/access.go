@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -123,33 +124,33 @@ func (c *Cluster) pollRefusal() {
 
 // explain adds the remedy to an error of the connection.
 func explain(err error) error {
-	var (
-		authority x509.UnknownAuthorityError
-		name      x509.HostnameError
-		invalid   x509.CertificateInvalidError
-		record    tls.RecordHeaderError
-	)
-	switch text := err.Error(); {
-	case errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAccountAuthExpired):
-		return fmt.Errorf("NATS refuses the credentials, because they have expired: make new ones: %w", err)
-	case errors.Is(err, nats.ErrAuthRevoked):
-		return fmt.Errorf("NATS refuses the credentials, because they were revoked: make new ones: %w", err)
-	case errors.Is(err, nats.ErrAuthorization):
-		return fmt.Errorf("NATS refuses the credentials: check the user and password or the token of the URL, or the file of the key: %w", err)
-	case errors.Is(err, nats.ErrPermissionViolation):
-		return fmt.Errorf("the user of NATS lacks a permission: docs/SCALING.md lists all: %w", err)
-	case errors.Is(err, nats.ErrSecureConnRequired):
-		return fmt.Errorf("NATS requires TLS: use a URL with tls://: %w", err)
-	case errors.Is(err, nats.ErrSecureConnWanted), errors.As(err, &record):
-		return fmt.Errorf("NATS offers no TLS: use a URL with nats://, and no CA: %w", err)
-	case errors.As(err, &authority):
-		return fmt.Errorf("the certificate of NATS is signed by an unknown authority: name the file of its CA: %w", err)
-	case errors.As(err, &name):
-		return fmt.Errorf("the certificate of NATS is for other names: use one of them in the URL, or another certificate: %w", err)
-	case errors.As(err, &invalid):
-		return fmt.Errorf("the certificate of NATS is not valid: %w", err)
-	case strings.Contains(text, "certificate required"), strings.Contains(text, "bad certificate"):
-		return fmt.Errorf("NATS requires a certificate of the server: set one in Config.TLS: %w", err)
+	is := func(any ...error) bool {
+		return slices.ContainsFunc(any, func(e error) bool { return errors.Is(err, e) })
+	}
+	says := func(text string) bool { return strings.Contains(err.Error(), text) }
+	for _, known := range []struct {
+		remedy string
+		found  bool
+	}{
+		{"NATS refuses the credentials, because they have expired: make new ones", is(nats.ErrAuthExpired, nats.ErrAccountAuthExpired)},
+		{"NATS refuses the credentials, because they were revoked: make new ones", is(nats.ErrAuthRevoked)},
+		{"NATS refuses the credentials: check the user and password or the token of the URL, or the file of the key", is(nats.ErrAuthorization)},
+		{"the user of NATS lacks a permission: docs/SCALING.md lists all", is(nats.ErrPermissionViolation)},
+		{"NATS requires TLS: use a URL with tls://", is(nats.ErrSecureConnRequired)},
+		{"NATS offers no TLS: use a URL with nats://, and no CA", is(nats.ErrSecureConnWanted) || isType[tls.RecordHeaderError](err)},
+		{"the certificate of NATS is signed by an unknown authority: name the file of its CA", isType[x509.UnknownAuthorityError](err)},
+		{"the certificate of NATS is for other names: use one of them in the URL, or another certificate", isType[x509.HostnameError](err)},
+		{"the certificate of NATS is not valid", isType[x509.CertificateInvalidError](err)},
+		{"NATS requires a certificate of the server: set one in Config.TLS", says("certificate required") || says("bad certificate")},
+	} {
+		if known.found {
+			return fmt.Errorf("%s: %w", known.remedy, err)
+		}
 	}
 	return err
+}
+
+func isType[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
 }

@@ -174,8 +174,8 @@ func (c *Cluster) openStore(ctx context.Context) error {
 	if err != nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		var api *jetstream.APIError
-		if c.store.problem = nil; errors.As(err, &api) {
+		c.store.problem = nil
+		if _, ok := errors.AsType[*jetstream.APIError](err); ok {
 			c.store.problem = fmt.Errorf("the stream %s: %w", name, err)
 		}
 		return err
@@ -213,8 +213,7 @@ func (c *Cluster) makeStore(ctx context.Context, name string) (jetstream.Stream,
 		cfg.Replicas = 3
 	}
 	s, err := c.js.CreateStream(ctx, cfg)
-	var api *jetstream.APIError
-	if errors.As(err, &api) && api.ErrorCode == notClustered && c.cfg.Replicas == 0 {
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok && api.ErrorCode == notClustered && c.cfg.Replicas == 0 {
 		cfg.Replicas = 1
 		s, err = c.js.CreateStream(ctx, cfg)
 	}
@@ -243,8 +242,7 @@ func (c natsRecords) put(ctx context.Context, subject string, data []byte, revis
 	ttl = (ttl + time.Second - 1).Truncate(time.Second) // NATS knows whole seconds, from one on.
 	m := &nats.Msg{Subject: c.prefix + subject, Data: data}
 	ack, err := c.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(revision), jetstream.WithMsgTTL(ttl), jetstream.WithRetryAttempts(0))
-	var api *jetstream.APIError
-	if errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant) {
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant) {
 		return 0, errConflict
 	}
 	if err != nil {
