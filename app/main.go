@@ -63,8 +63,7 @@ func run(ctx context.Context, args, env []string, stdout, stderr io.Writer, g ne
 		return exitOK
 	}
 	fmt.Fprintf(stderr, "%s: %s\n", p.name, oneLine(err))
-	var f *failure
-	if errors.As(err, &f) {
+	if _, failed := errors.AsType[*failure](err); failed {
 		return exitFailed
 	}
 	return exitUsage

@@ -221,9 +221,9 @@ func (a *audit) look(r *replica.Carried) {
 
 // permissionAt returns the permission for a tick; nil if there is none.
 func permissionAt(permissions []permission, tick uint64) []bool {
-	for i := len(permissions) - 1; i >= 0; i-- {
-		if permissions[i].tick <= tick {
-			return permissions[i].may
+	for _, p := range slices.Backward(permissions) {
+		if p.tick <= tick {
+			return p.may
 		}
 	}
 	return nil

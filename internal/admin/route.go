@@ -216,8 +216,7 @@ func busy(w http.ResponseWriter, why string) {
 
 func refuse(w http.ResponseWriter, err error) {
 	status := http.StatusServiceUnavailable
-	var refusal *Refusal
-	if errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*Refusal](err); ok {
 		status = refusal.Status
 	}
 	text(w, status, err.Error()+"\n")

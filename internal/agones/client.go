@@ -92,8 +92,8 @@ func (c *client) open(ctx context.Context, method, path string, body any) (io.Re
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		var failed *url.Error
-		if errors.As(err, &failed) { // Without the method and the URL, which path repeats.
+		if failed, ok := errors.AsType[*url.Error](err); ok {
+			// Without the method and the URL, which path repeats.
 			err = failed.Err
 		}
 		return nil, fmt.Errorf("%s: %w", path, err)

@@ -150,8 +150,7 @@ func describe(b *strings.Builder, t reflect.Type, depth int) {
 		describe(b, t.Key(), depth+1)
 		describe(b, t.Elem(), depth+1)
 	case reflect.Struct:
-		for i := range t.NumField() {
-			f := t.Field(i)
+		for f := range t.Fields() {
 			fmt.Fprintf(b, " %s ", f.Name)
 			describe(b, f.Type, depth+1)
 		}

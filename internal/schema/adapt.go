@@ -106,8 +106,7 @@ func (a *adapter) classes(tables []*netloopv1.ClassTable) (*state.Table, error) 
 		}
 		layout := codec.Type{Kind: codec.Struct, Fields: fieldsOf(table.GetFields())}
 		c, err := state.BindClass(name, own[name], layout, &a.budget)
-		var m *codec.Mismatch
-		if errors.As(err, &m) {
+		if m, ok := errors.AsType[*codec.Mismatch](err); ok {
 			return nil, mismatch("class %q: field %s is %s on the server, but %s on the client", name, m.Field, m.There, m.Here)
 		}
 		if err != nil {

@@ -208,8 +208,7 @@ func demo(ctx context.Context, o options, dir string, at addresses) (code int, e
 		if o.watch && ctx.Err() != nil {
 			return 0, nil
 		}
-		var exit *exec.ExitError
-		if errors.As(err, &exit) && exit.ExitCode() > 0 {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() > 0 {
 			return exit.ExitCode(), errors.New("the load client reports a shortfall: see its report; a slow or busy machine needs fewer bots: make demo ARGS=\"-clients 20\"")
 		}
 		return 1, fmt.Errorf("load client: %w", err)

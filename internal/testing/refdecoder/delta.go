@@ -215,8 +215,7 @@ func (l *Leaf) expected(d *difference, was past) expected {
 	}
 	var oldest *int64
 	if was.oldest != nil {
-		n := int64(was.oldest.Number)
-		oldest = &n
+		oldest = new(int64(was.oldest.Number))
 	}
 	e := d.expected(int64(base), int64(older), oldest)
 	if l.ranged() {
