@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -115,9 +116,6 @@ func (s MoveState) precedes(next MoveState) bool {
 
 // newest returns the last MaxMoves moves in reverse order.
 func newest(all []Move) []Move {
-	list := make([]Move, 0, min(len(all), MaxMoves))
-	for i := len(all) - 1; i >= 0 && len(list) < MaxMoves; i-- {
-		list = append(list, all[i])
-	}
-	return list
+	slices.Reverse(all)
+	return all[:min(len(all), MaxMoves)]
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/netloop/netloop/internal/admin"
 	"github.com/netloop/netloop/internal/inspect"
@@ -109,7 +110,7 @@ func (r *Recording) Head() Head {
 
 // refusef returns an error that sets the HTTP status of the answer.
 func refusef(status int, format string, a ...any) error {
-	return &admin.Refusal{Status: status, Text: fmt.Sprintf(format, a...)}
+	return admin.Refuse(status, format, a...)
 }
 
 // asOf returns the position of a tick in the index. If the room slept at that tick, it returns the
@@ -164,7 +165,7 @@ func (r *Recording) State(tick uint64, class string, after state.ID) (StateAnswe
 	if err != nil {
 		return StateAnswer{}, err
 	}
-	if class != "" && r.classNamed(class) == nil {
+	if class != "" && !slices.ContainsFunc(r.store.classes, func(c *state.Class) bool { return c.Name() == class }) {
 		return StateAnswer{}, refusef(http.StatusNotFound, "%v", unknownClass(class, r.store.classes))
 	}
 	st, err := r.store.state(position)
@@ -187,15 +188,6 @@ func (r *Recording) State(tick uint64, class string, after state.ID) (StateAnswe
 		}
 	}
 	return a, nil
-}
-
-func (r *Recording) classNamed(name string) *state.Class {
-	for _, c := range r.store.classes {
-		if c.Name() == name {
-			return c
-		}
-	}
-	return nil
 }
 
 // DiffAnswer is the difference of the state of a tick from that of the tick With. More is the

@@ -15,8 +15,9 @@ import (
 // The kept ticks of a room as a file. The file is a recording with Kept in its head, and its
 // records are values of package recording:
 //
-//	keptLane*, as one record │ keptRecord │ keptRecord │ …
+//	keptLane*, as one record │ keptTick │ keptTick │ …
 //
+// The frame of the first keptTick has all objects as added.
 // The file has the states, so a reader needs the schema of the game, and no replay.
 
 // keptLane is a client.
@@ -24,12 +25,6 @@ type keptLane struct {
 	id       uint64
 	subject  string
 	from, to uint64
-}
-
-// keptRecord is a tick. The frame of the first one has all objects as added.
-type keptRecord struct {
-	info          tickInfo
-	frame, record []byte
 }
 
 // Export writes the kept ticks that are open as a file.
@@ -66,7 +61,7 @@ func (r *Recording) export(w io.Writer) error {
 		if err != nil {
 			return false, err
 		}
-		return true, writeValue(out, &keptRecord{*r.store.ticks.at(position), frame, record})
+		return true, writeValue(out, &keptTick{*r.store.ticks.at(position), frame, record})
 	})
 }
 
@@ -117,11 +112,10 @@ func openKept(cfg Config, head recording.Head, in *recording.Reader, of *room.Ro
 // readKept reads ticks, and returns the error after the last one: io.EOF at the end of the file.
 func readKept(in *recording.Reader) (ticks []keptTick, err error) {
 	for size := int64(0); ; {
-		var k keptRecord
-		if err := readValue(in, &k); err != nil {
+		var t keptTick
+		if err := readValue(in, &t); err != nil {
 			return ticks, err
 		}
-		t := keptTick(k)
 		if size += t.bytes(); size > maxKeptFile {
 			return ticks, fmt.Errorf("a file of kept ticks has %d bytes at most: %w", maxKeptFile, errLimit)
 		}

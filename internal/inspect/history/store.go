@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"sort"
 
 	"github.com/netloop/netloop/internal/netvar/state"
 )
@@ -170,15 +171,7 @@ func (s *store) write() error {
 
 // from returns the position of the first tick that is not earlier.
 func (s *store) from(tick uint64) int {
-	low, high := 0, s.ticks.len()
-	for low < high {
-		if mid := (low + high) / 2; s.ticks.at(mid).tick < tick {
-			low = mid + 1
-		} else {
-			high = mid
-		}
-	}
-	return low
+	return sort.Search(s.ticks.len(), func(i int) bool { return s.ticks.at(i).tick >= tick })
 }
 
 // state returns all objects as of the tick at a position.
