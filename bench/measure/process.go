@@ -79,8 +79,7 @@ func (p *Process) Err() error {
 func (p *Process) Wait(ctx context.Context, limit time.Duration, allowed int) error {
 	select {
 	case <-p.ended:
-		exit := (*exec.ExitError)(nil)
-		if p.err == nil || errors.As(p.err, &exit) && exit.ExitCode() == allowed {
+		if exit, ok := errors.AsType[*exec.ExitError](p.err); p.err == nil || ok && exit.ExitCode() == allowed {
 			return nil
 		}
 		return p.Err()

@@ -88,10 +88,7 @@ func (r *results) measured(c cell) bool {
 
 // round formats a figure with three significant digits at most.
 func round(x float64) string {
-	switch {
-	case x >= 100:
-		return fmt.Sprintf("%.0f", x)
-	case x >= 10:
+	if x >= 10 {
 		return fmt.Sprintf("%.0f", x)
 	}
 	return fmt.Sprintf("%.1f", x)

@@ -31,23 +31,14 @@ func readRecords(b []byte) ([]record, error) {
 		return nil, fmt.Errorf("the records have %d bytes, want a multiple of %d", len(b), recordSize)
 	}
 	all := make([]record, len(b)/recordSize)
-	for i := range all {
-		r := b[i*recordSize:]
-		all[i] = record{
-			binary.LittleEndian.Uint32(r), binary.LittleEndian.Uint32(r[4:]),
-			int64(binary.LittleEndian.Uint64(r[8:])), int64(binary.LittleEndian.Uint64(r[16:])),
-		}
-	}
-	return all, nil
+	_, err := binary.Decode(b, binary.LittleEndian, all)
+	return all, err
 }
 
 func writeRecords(file string, all []record) error {
-	b := make([]byte, 0, len(all)*recordSize)
-	for _, r := range all {
-		b = binary.LittleEndian.AppendUint32(b, r.Client)
-		b = binary.LittleEndian.AppendUint32(b, r.Tick)
-		b = binary.LittleEndian.AppendUint64(b, uint64(r.Sent))
-		b = binary.LittleEndian.AppendUint64(b, uint64(r.At))
+	b, err := binary.Append(nil, binary.LittleEndian, all)
+	if err != nil {
+		return err
 	}
 	return os.WriteFile(file, b, 0o600)
 }
