@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/netloop/netloop/bench/measure"
 )
 
 // section is a measured part of docs/PERFORMANCE.md.
@@ -22,7 +24,7 @@ type section struct {
 // and send together: otherwise their core would be full before the server's.
 var sections = []section{
 	{"machine", func(_ *bench, _ context.Context, out *bytes.Buffer) error {
-		fmt.Fprintf(out, "%s, %d cores of %s, %s, %s/%s\n", time.Now().Format(time.DateOnly), runtime.NumCPU(), processor(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		fmt.Fprintf(out, "%s, %d cores of %s, %s, %s/%s\n", time.Now().Format(time.DateOnly), runtime.NumCPU(), measure.Processor(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 		return nil
 	}},
 	{"table", func(b *bench, ctx context.Context, out *bytes.Buffer) error { return b.compare(ctx, out) }},
@@ -96,16 +98,4 @@ func replaced(page []byte, name, figures string) ([]byte, error) {
 	}
 	block := "\n```\n" + strings.Trim(figures, "\n") + "\n```\n\n"
 	return bytes.Join([][]byte{head, []byte(from), []byte(block), []byte(to), tail}, nil), nil
-}
-
-// processor returns the name of the machine's processor, if the system provides it.
-func processor() string {
-	text, _ := os.ReadFile("/proc/cpuinfo") // Other systems have no such file.
-	_, rest, ok := strings.Cut(string(text), "model name")
-	if !ok {
-		return "an unknown processor"
-	}
-	_, name, _ := strings.Cut(rest, ":")
-	name, _, _ = strings.Cut(name, "\n")
-	return strings.TrimSpace(name)
 }

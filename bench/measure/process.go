@@ -119,6 +119,18 @@ func Resident(pid int) float64 {
 	return kilo * 1024
 }
 
+// Processor returns the name of the machine's processor, if the system provides it.
+func Processor() string {
+	text, _ := os.ReadFile("/proc/cpuinfo") // Other systems have no such file.
+	_, rest, ok := strings.Cut(string(text), "model name")
+	if !ok {
+		return "an unknown processor"
+	}
+	_, name, _ := strings.Cut(rest, ":")
+	name, _, _ = strings.Cut(name, "\n")
+	return strings.TrimSpace(name)
+}
+
 // Sleep waits for a time, or until the context ends.
 func Sleep(ctx context.Context, d time.Duration) error {
 	select {

@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/netloop/netloop/bench/measure"
 )
 
 // results is the content of the results' file. It grows cell by cell, so that an interrupted run is
@@ -75,14 +77,6 @@ func (r *results) date() string {
 
 // machine describes this machine.
 func machine() string {
-	model := "unknown processor"
-	text, _ := os.ReadFile("/proc/cpuinfo") // Without it the model is unknown.
-	for line := range strings.Lines(string(text)) {
-		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
-			model = strings.TrimSpace(value)
-			break
-		}
-	}
 	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
-	return fmt.Sprintf("%d cores of %s, Linux %s, %s", runtime.NumCPU(), model, strings.TrimSpace(string(kernel)), runtime.Version())
+	return fmt.Sprintf("%d cores of %s, Linux %s, %s", runtime.NumCPU(), measure.Processor(), strings.TrimSpace(string(kernel)), runtime.Version())
 }
