@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -12,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -142,7 +142,7 @@ func find(ctx context.Context, o options, k kind, rate int) (s *search, err erro
 		return nil, cmp.Or(err, fmt.Errorf("%s at %d Hz: there is no result: %w", k.name, rate, missing))
 	}
 	s = &search{Players: k.name, Rate: rate}
-	if e := json.NewDecoder(bytes.NewReader(text)).Decode(&s.Result); e != nil {
+	if e := json.Unmarshal(text, &s.Result); e != nil {
 		return nil, e
 	}
 	return s, err
@@ -151,15 +151,11 @@ func find(ctx context.Context, o options, k kind, rate int) (s *search, err erro
 // parsePlayers reads -players and -rates.
 func (o *options) parsePlayers(players, rates string) error {
 	for name := range strings.SplitSeq(players, ",") {
-		found := false
-		for _, k := range kinds {
-			if k.name == name {
-				o.players, found = append(o.players, k), true
-			}
-		}
-		if !found {
+		at := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })
+		if at < 0 {
 			return fmt.Errorf("-players: %q cannot be used: use arena, idle and cards", name)
 		}
+		o.players = append(o.players, kinds[at])
 	}
 	for text := range strings.SplitSeq(rates, ",") {
 		rate, err := strconv.Atoi(text)

@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -190,7 +191,7 @@ var complaint = regexp.MustCompile(`(?m)^(\S+\.go):(\d+):\d+: `)
 
 // blamed returns the changes that cause the compiler's errors: the owner of the line or, for a line
 // without one, all changes of the file.
-func blamed(out, dir string, changes map[int]change, files map[string]rendered) (wrong []int) {
+func blamed(out, dir string, changes map[int]change, files map[string]rendered) []int {
 	found := map[int]bool{}
 	for _, m := range complaint.FindAllStringSubmatch(out, -1) {
 		file := path.Join(dir, path.Base(filepath.ToSlash(m[1])))
@@ -206,10 +207,7 @@ func blamed(out, dir string, changes map[int]change, files map[string]rendered) 
 			}
 		}
 	}
-	for n := range found {
-		wrong = append(wrong, n)
-	}
-	return wrong
+	return slices.Collect(maps.Keys(found))
 }
 
 // lay writes sources of a package into a folder, and returns the list of the replaced files.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -266,12 +267,7 @@ func order(all []change, seed uint64) {
 		fmt.Fprintf(h, "%d %s", seed, c)
 		return h.Sum64()
 	}
-	slices.SortFunc(all, func(a, b change) int {
-		if hash(a) < hash(b) {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(all, func(a, b change) int { return cmp.Compare(hash(a), hash(b)) })
 }
 
 // evenly returns the first n changes of a draw from each package in turn. A package without further

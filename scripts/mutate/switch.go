@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -56,7 +58,7 @@ func forks(src []byte, changes map[int]change) (all []*fork, rest []int, err err
 	}
 	offset := func(p token.Pos) int { return set.Position(p).Offset }
 	at := map[[2]int]*fork{}
-	for _, number := range sorted(changes) {
+	for _, number := range slices.Sorted(maps.Keys(changes)) {
 		c := changes[number]
 		n, statement := place(around(tree, offset, c))
 		if n == nil {
@@ -72,21 +74,9 @@ func forks(src []byte, changes map[int]change) (all []*fork, rest []int, err err
 		at[key].versions = append(at[key].versions, version{number, text})
 	}
 	slices.SortFunc(all, func(a, b *fork) int {
-		if a.from != b.from {
-			return a.from - b.from
-		}
-		return b.to - a.to // The outer one first.
+		return cmp.Or(a.from-b.from, b.to-a.to) // The outer one first.
 	})
 	return all, rest, nil
-}
-
-func sorted(changes map[int]change) []int {
-	var numbers []int
-	for n := range changes {
-		numbers = append(numbers, n)
-	}
-	slices.Sort(numbers)
-	return numbers
 }
 
 // around returns the nodes that contain a change, the outermost first.
