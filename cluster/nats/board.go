@@ -2,8 +2,8 @@ package nats
 
 import (
 	"cmp"
+	"maps"
 	"slices"
-	"strings"
 
 	"github.com/netloop/netloop/cluster"
 	clusterv1 "github.com/netloop/netloop/proto/netloop/cluster/v1"
@@ -92,12 +92,8 @@ func (o *own) announce(room string, entry []byte) bool {
 
 // changes returns messages with all unsent changes. Each is a version of the board.
 func (o *own) changes(id string) (all [][]byte) {
-	names := make([]string, 0, len(o.changed))
-	for name := range o.changed {
-		names = append(names, name)
-	}
+	names := slices.Sorted(maps.Keys(o.changed))
 	clear(o.changed)
-	slices.SortFunc(names, strings.Compare)
 	rooms := make([]*clusterv1.Room, 0, len(names))
 	for _, name := range names {
 		r := &clusterv1.Room{Name: name}

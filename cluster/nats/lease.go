@@ -184,13 +184,11 @@ func (c *Cluster) openStore(ctx context.Context) error {
 	base, err := strconv.ParseUint(info.Config.Metadata[epochKey], 10, 64)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case err != nil || base >= 1<<62 || !info.Config.AllowMsgTTL || info.Config.AllowDirect || info.Config.MaxMsgsPerSubject != 1:
+	if err != nil || base >= 1<<62 || !info.Config.AllowMsgTTL || info.Config.AllowDirect || info.Config.MaxMsgsPerSubject != 1 {
 		c.store.problem = fmt.Errorf("the stream %s is not one of netloop, or NATS is older than 2.11", name)
 		return c.store.problem
-	default:
-		c.store = store{stream: s, base: base}
 	}
+	c.store = store{stream: s, base: base}
 	return nil
 }
 

@@ -1,8 +1,10 @@
 package nats
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -273,7 +275,9 @@ func (c *Cluster) Servers() []cluster.Server {
 	}
 	self := c.self.Server
 	self.Load, self.Suspect = c.load(), false
-	return sorted(append(c.peers.servers(c.now()), self))
+	all := append(c.peers.servers(c.now()), self)
+	slices.SortFunc(all, func(a, b cluster.Server) int { return cmp.Compare(a.ID, b.ID) })
+	return all
 }
 
 func (c *Cluster) load() cluster.Load {
@@ -302,7 +306,8 @@ func (c *Cluster) Boards() []cluster.Board {
 		return nil
 	}
 	all := append(c.peers.boards(c.now()), cluster.Board{Server: c.id, Version: c.own.version, Rooms: c.own.share()})
-	return sortedBoards(all)
+	slices.SortFunc(all, func(a, b cluster.Board) int { return cmp.Compare(a.Server, b.Server) })
+	return all
 }
 
 // Serve implements cluster.Cluster.

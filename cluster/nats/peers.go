@@ -1,9 +1,7 @@
 package nats
 
 import (
-	"cmp"
 	"reflect"
-	"slices"
 	"time"
 
 	"github.com/netloop/netloop/cluster"
@@ -203,16 +201,5 @@ func (p *peers) boards(now time.Duration) (all []cluster.Board) {
 			all = append(all, cluster.Board{Server: id, Suspect: p.suspect(v, now), Version: v.board.version, Rooms: v.board.share()})
 		}
 	}
-	return all
-}
-
-// sorted returns servers in the order of their ids.
-func sorted(all []cluster.Server) []cluster.Server {
-	slices.SortFunc(all, func(a, b cluster.Server) int { return cmp.Compare(a.ID, b.ID) })
-	return all
-}
-
-func sortedBoards(all []cluster.Board) []cluster.Board {
-	slices.SortFunc(all, func(a, b cluster.Board) int { return cmp.Compare(a.Server, b.Server) })
 	return all
 }
