@@ -98,26 +98,33 @@ func keyID(file string) string {
 var errNotEd25519 = errors.New("key is not Ed25519: make one with the command token keygen")
 
 func readPublic(file string) (ed25519.PublicKey, error) {
+	return readKey[ed25519.PublicKey](file, "PUBLIC KEY", x509.ParsePKIXPublicKey,
+		"key is private and belongs to the login service: use the public key, and make new keys if others have read this one")
+}
+
+// readKey reads a file with one key of a kind, which is its PEM type. other is the error for a key
+// of the other kind.
+func readKey[K any](file, kind string, parse func([]byte) (any, error), other string) (key K, err error) {
 	block, err := readPEM(file)
 	if err != nil {
-		return nil, err
+		return key, err
 	}
 	switch block.Type {
-	case "PUBLIC KEY":
-	case "PRIVATE KEY":
-		return nil, errors.New("key is private and belongs to the login service: use the public key, and make new keys if others have read this one")
+	case kind:
+	case "PUBLIC KEY", "PRIVATE KEY":
+		return key, errors.New(other)
 	default:
-		return nil, fmt.Errorf("file has a %q, not a PUBLIC KEY", block.Type)
+		return key, fmt.Errorf("file has a %q, not a %s", block.Type, kind)
 	}
-	key, err := x509.ParsePKIXPublicKey(block.Bytes)
+	parsed, err := parse(block.Bytes)
 	if err != nil {
-		return nil, fmt.Errorf("key is damaged: %w", err)
+		return key, fmt.Errorf("key is damaged: %w", err)
 	}
-	public, ok := key.(ed25519.PublicKey)
+	key, ok := parsed.(K)
 	if !ok {
-		return nil, errNotEd25519
+		return key, errNotEd25519
 	}
-	return public, nil
+	return key, nil
 }
 
 // readPEM reads a file with exactly one PEM block.

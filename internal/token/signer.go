@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"time"
@@ -23,26 +22,11 @@ type Signer struct {
 // LoadSigner reads a file with a private key in PEM. The name of the key is the file's name without
 // the extension, as for the public key.
 func LoadSigner(file string) (*Signer, error) {
-	block, err := readPEM(file)
+	key, err := readKey[ed25519.PrivateKey](file, "PRIVATE KEY", x509.ParsePKCS8PrivateKey, "key is public: use the private key to sign")
 	if err != nil {
 		return nil, err
 	}
-	switch block.Type {
-	case "PRIVATE KEY":
-	case "PUBLIC KEY":
-		return nil, errors.New("key is public: use the private key to sign")
-	default:
-		return nil, fmt.Errorf("file has a %q, not a PRIVATE KEY", block.Type)
-	}
-	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-	if err != nil {
-		return nil, fmt.Errorf("key is damaged: %w", err)
-	}
-	private, ok := key.(ed25519.PrivateKey)
-	if !ok {
-		return nil, errNotEd25519
-	}
-	return &Signer{id: keyID(file), key: private}, nil
+	return &Signer{id: keyID(file), key: key}, nil
 }
 
 // ID returns the name of the key.
