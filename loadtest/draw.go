@@ -212,7 +212,7 @@ func (v *view) errors(width, most int) []tui.Line {
 		if i == most-1 && len(reasons) > most {
 			return append(lines, tui.Text(tui.Soft, fmt.Sprintf("   and %d other reasons", len(reasons)-i)))
 		}
-		lines = append(lines, tui.Text(tui.Bad, tui.Right(grouped(all[why])+"×", 8)).And(tui.Plain, " "+tui.Cut(why, width-10)))
+		lines = append(lines, tui.Text(tui.Bad, tui.Right(tui.Count(all[why])+"×", 8)).And(tui.Plain, " "+tui.Cut(why, width-10)))
 	}
 	return lines
 }

@@ -3,10 +3,11 @@ package loadtest
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/netloop/netloop/internal/tui"
 )
 
 // orDash formats a value, or a dash for an unknown one.
@@ -20,15 +21,6 @@ func orDash[T any](x *T, format func(T) string) string {
 // figure formats a figure with two decimals, or a dash for an unknown one.
 func figure(x *float64) string {
 	return orDash(x, func(x float64) string { return fmt.Sprintf("%.2f", x) })
-}
-
-// grouped prints a count with separated thousands.
-func grouped(n uint64) string {
-	s := strconv.FormatUint(n, 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + " " + s[i:]
-	}
-	return s
 }
 
 // writeSummary prints the report for a person.
@@ -88,17 +80,17 @@ func writeCounts(w io.Writer, o *options, r *report) {
 	if c.SlowReaders > 0 {
 		line("slow readers", "%d, whose connections broke %d times", c.SlowReaders, c.SlowDrops)
 	}
-	line("snapshots", "%s received, per client %s Hz (p50), %s Hz (min), %s kB/s", grouped(s.Received), figure(s.Rate.P50), figure(s.Rate.Min), kilo(s.Bytes))
-	line("calls", "%s sent, %s answered%s", grouped(r.RPC.Sent), grouped(r.RPC.Answered), because(r.rec.callErrors))
+	line("snapshots", "%s received, per client %s Hz (p50), %s Hz (min), %s kB/s", tui.Count(s.Received), figure(s.Rate.P50), figure(s.Rate.Min), kilo(s.Bytes))
+	line("calls", "%s sent, %s answered%s", tui.Count(r.RPC.Sent), tui.Count(r.RPC.Answered), because(r.rec.callErrors))
 	if len(r.Counts) > 0 {
 		line("game", "%s", happened(r.Counts))
 	}
 	writeFeel(line, &r.Feel)
-	line("joins", "%s admitted, %s a second%s", grouped(r.Joins.Admitted), figure(r.Joins.Rate), because(r.Joins.Refused))
+	line("joins", "%s admitted, %s a second%s", tui.Count(r.Joins.Admitted), figure(r.Joins.Rate), because(r.Joins.Refused))
 	n := &r.Network
 	line("network", "%s down, %s up per client and second, %s and %s packets; %s packets lost, %s snapshots held back, %s chokes; RTT %s ms",
-		show(n.BytesDown, inBytes), show(n.BytesUp, inBytes), figure(n.PacketsDown), figure(n.PacketsUp), grouped(n.Lost), grouped(n.HeldBack), show(n.Chokes, asCount), figure(n.RTT))
-	line("server", "%s ticks/s, %s overruns, %s dropped ticks%s", figure(r.Server.TickRate), orDash(r.Server.Overruns, grouped), orDash(r.Server.DroppedTicks, grouped), unknown(r.Server, o.admin != ""))
+		show(n.BytesDown, inBytes), show(n.BytesUp, inBytes), figure(n.PacketsDown), figure(n.PacketsUp), tui.Count(n.Lost), tui.Count(n.HeldBack), show(n.Chokes, asCount), figure(n.RTT))
+	line("server", "%s ticks/s, %s overruns, %s dropped ticks%s", figure(r.Server.TickRate), orDash(r.Server.Overruns, tui.Count), orDash(r.Server.DroppedTicks, tui.Count), unknown(r.Server, o.admin != ""))
 	writeProcess(line, "", &r.Server.Process)
 	writeProcess(line, "generator", &r.Generator.Process)
 	if r.network != nil {
@@ -121,7 +113,7 @@ func writeProcess(line func(subject, format string, a ...any), name string, p *P
 func happened(counts map[string]uint64) string {
 	var all []string
 	for _, name := range sortedKeys(counts) {
-		all = append(all, grouped(counts[name])+" "+name)
+		all = append(all, tui.Count(counts[name])+" "+name)
 	}
 	return strings.Join(all, ", ")
 }
@@ -143,13 +135,13 @@ func writeFeel(line func(subject, format string, a ...any), f *Feel) {
 		return
 	}
 	missed := float64(f.InputsMissed) / float64(f.Inputs)
-	line("inputs", "%s made, %s missed (%s %%), %s bytes in a datagram", grouped(f.Inputs), grouped(f.InputsMissed), percent(&missed), figure(f.InputBytes))
+	line("inputs", "%s made, %s missed (%s %%), %s bytes in a datagram", tui.Count(f.Inputs), tui.Count(f.InputsMissed), percent(&missed), figure(f.InputBytes))
 	line("own ship", "drawn %s frames after the input (p50), %s (p99)", frames(f.Reaction.P50), frames(f.Reaction.P99))
 	line("predicted", "%s times a minute wrongly, %s of them for late inputs, off by %s (p50), %s (p99)",
 		figure(f.Mispredicted), figure(f.MispredictedLate), figure(f.Correction.P50), figure(f.Correction.P99))
 	if f.Hits > 0 {
 		confirmed := float64(f.Confirmed) / float64(f.Hits)
-		line("hits", "%s seen by the shooter, %s confirmed (%s %%)", grouped(f.Hits), grouped(f.Confirmed), percent(&confirmed))
+		line("hits", "%s seen by the shooter, %s confirmed (%s %%)", tui.Count(f.Hits), tui.Count(f.Confirmed), percent(&confirmed))
 	}
 }
 
