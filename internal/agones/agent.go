@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -105,14 +106,7 @@ func (a *Agent) end(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, shutdownTime)
 	defer cancel()
 	pause := minPause
-	for {
-		err := a.client.post(ctx, toShutdown)
-		if a.log("shutdown", err) {
-			return
-		}
-		if !clock.Sleep(ctx, pause) {
-			return
-		}
+	for !a.log("shutdown", a.client.post(ctx, toShutdown)) && clock.Sleep(ctx, pause) {
 		pause = longer(pause)
 	}
 }
@@ -312,11 +306,5 @@ func labelValue(text string) string {
 			b[i] = '-'
 		}
 	}
-	for len(b) > 0 && !outer(b[0]) {
-		b = b[1:]
-	}
-	for len(b) > 0 && !outer(b[len(b)-1]) {
-		b = b[:len(b)-1]
-	}
-	return string(b)
+	return strings.Trim(string(b), "-_.")
 }
