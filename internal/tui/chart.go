@@ -114,15 +114,10 @@ func Tiles(all []Tile, width, perRow int) (lines []Line) {
 // between them.
 func Screen(head Line, body []Line, foot Line, width, height int) string {
 	rule := Text(Soft, strings.Repeat("─", width))
-	lines := []Line{head, rule}
-	for i := range height - 4 {
-		if i < len(body) {
-			lines = append(lines, body[i])
-		} else {
-			lines = append(lines, Line{})
-		}
-	}
-	lines = append(lines, rule, foot)
+	lines := make([]Line, height)
+	lines[0], lines[1] = head, rule
+	copy(lines[2:height-2], body)
+	lines[height-2], lines[height-1] = rule, foot
 	texts := make([]string, len(lines))
 	for i := range lines {
 		texts[i] = lines[i].Render(width)
