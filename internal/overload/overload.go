@@ -24,17 +24,10 @@ const Highest = Refusing
 
 // String returns the level's name.
 func (l Level) String() string {
-	switch l {
-	case Normal:
-		return "normal"
-	case Halved:
-		return "halved"
-	case Shedding:
-		return "shedding"
-	case Refusing:
-		return "refusing"
+	if l > Highest {
+		return "unknown"
 	}
-	return "unknown"
+	return [...]string{Normal: "normal", Halved: "halved", Shedding: "shedding", Refusing: "refusing"}[l]
 }
 
 // A window is evaluated as a whole. Its length is the larger of these two: half a second of

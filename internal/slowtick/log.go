@@ -161,10 +161,7 @@ func (l *Log) Worst() Report {
 	}
 	r.Ticks = slices.DeleteFunc(r.Ticks, func(t Record) bool { return now-t.Start >= WorstFor })
 	slices.SortFunc(r.Ticks, func(a, b Record) int {
-		if a.Duration != b.Duration {
-			return cmp.Compare(b.Duration, a.Duration)
-		}
-		return cmp.Compare(a.Tick, b.Tick)
+		return cmp.Or(cmp.Compare(b.Duration, a.Duration), cmp.Compare(a.Tick, b.Tick))
 	})
 	return r
 }

@@ -3,6 +3,7 @@ package bot
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -85,12 +86,7 @@ type seen[S any] struct{ all []*netloop.Object[S] }
 func (s *seen[S]) add(o *netloop.Object[S]) { s.all = append(s.all, o) }
 
 func (s *seen[S]) remove(o *netloop.Object[S]) {
-	for i, have := range s.all {
-		if have == o {
-			s.all = append(s.all[:i], s.all[i+1:]...)
-			return
-		}
-	}
+	s.all = slices.DeleteFunc(s.all, func(have *netloop.Object[S]) bool { return have == o })
 }
 
 func (s *seen[S]) watcher() client.Watcher[S] {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"time"
 
 	"github.com/hajimehoshi/ebiten/v2"
@@ -66,14 +67,7 @@ func (w *window) input() {
 	}
 }
 
-func held(keys ...ebiten.Key) bool {
-	for _, k := range keys {
-		if ebiten.IsKeyPressed(k) {
-			return true
-		}
-	}
-	return false
-}
+func held(keys ...ebiten.Key) bool { return slices.ContainsFunc(keys, ebiten.IsKeyPressed) }
 
 // status returns the text about a missing connection, or "".
 func (w *window) status() string {

@@ -94,16 +94,13 @@ func (l *Leaf) holds(n uint64) bool {
 
 // Float is the value of a float.
 func (l *Leaf) Float(v Value) float64 {
-	var f float64
 	switch {
 	case l.stepped():
-		f = float64(int64(v.Number)) * float64(l.Num) / float64(l.Den)
+		return float64(int64(v.Number)) * float64(l.Num) / float64(l.Den)
 	case l.Kind == kindFloat32:
-		f = float64(math.Float32frombits(uint32(v.Number)))
-	default:
-		f = math.Float64frombits(v.Number)
+		return float64(math.Float32frombits(uint32(v.Number)))
 	}
-	return f
+	return math.Float64frombits(v.Number)
 }
 
 // value reads a value in its whole form.
