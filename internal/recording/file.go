@@ -2,6 +2,7 @@ package recording
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -78,7 +79,7 @@ func checksum(record []byte) uint32 {
 // Reader reads a recording.
 type Reader struct {
 	r     *bufio.Reader
-	buf   []byte
+	buf   bytes.Buffer
 	count uint64 // records read
 	at    int64  // offset of the last record
 	next  int64  // offset of the next one
@@ -88,16 +89,12 @@ type Reader struct {
 func NewReader(r io.Reader) (*Reader, []byte, error) {
 	in := &Reader{r: bufio.NewReaderSize(r, 1<<16), next: int64(len(magic))}
 	var begin [len(magic)]byte
-	if _, err := io.ReadFull(in.r, begin[:]); err != nil {
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil, nil, fmt.Errorf("%w: it is empty", ErrNotRecording)
-		case !errors.Is(err, io.ErrUnexpectedEOF):
-			return nil, nil, err
-		}
-		return nil, nil, ErrNotRecording
-	}
-	if string(begin[:]) != magic {
+	switch _, err := io.ReadFull(in.r, begin[:]); {
+	case errors.Is(err, io.EOF):
+		return nil, nil, fmt.Errorf("%w: it is empty", ErrNotRecording)
+	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, nil, err
+	case string(begin[:]) != magic: // Also if the file is shorter.
 		return nil, nil, ErrNotRecording
 	}
 	head, err := in.read(MaxHead)
@@ -139,11 +136,11 @@ func (r *Reader) read(limit int) ([]byte, error) {
 	if err := r.fill(size); err != nil {
 		return nil, err
 	}
-	if checksum(r.buf) != binary.LittleEndian.Uint32(head[4:]) {
+	if checksum(r.buf.Bytes()) != binary.LittleEndian.Uint32(head[4:]) {
 		return nil, ErrCorrupt
 	}
 	r.at, r.next = r.next, r.next+prefix+int64(size)
-	return r.buf, nil
+	return r.buf.Bytes(), nil
 }
 
 // Offset returns the offset in the file of the record that Next has returned, for NewReaderAt.
@@ -158,17 +155,10 @@ func NewReaderAt(file io.ReaderAt, offset int64) *Reader {
 // fill reads size bytes. It allocates no more memory than the file has bytes, so that a damaged
 // length does no harm.
 func (r *Reader) fill(size int) error {
-	const step = 1 << 16
-	r.buf = r.buf[:0]
-	for len(r.buf) < size {
-		from := len(r.buf)
-		r.buf = append(r.buf, make([]byte, min(step, size-from))...)
-		if _, err := io.ReadFull(r.r, r.buf[from:]); err != nil {
-			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-				return ErrTruncated
-			}
-			return err
-		}
+	r.buf.Reset()
+	_, err := io.CopyN(&r.buf, r.r, int64(size))
+	if errors.Is(err, io.EOF) {
+		return ErrTruncated
 	}
-	return nil
+	return err
 }
