@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -69,9 +70,7 @@ func CheckName(name string) error {
 
 // Complete returns the call with its defaults, or an error for a field beyond the limits.
 func (c Call) Complete(newID func() string) (Call, error) {
-	if c.Timeout == 0 {
-		c.Timeout = StoreTime
-	}
+	c.Timeout = cmp.Or(c.Timeout, StoreTime)
 	if c.ID == "" {
 		c.ID = newID()
 	}

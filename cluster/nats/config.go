@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"cmp"
 	"crypto/tls"
 	"fmt"
 	"log/slog"
@@ -37,15 +38,9 @@ type Config struct {
 
 // complete returns the configuration with its defaults.
 func (c Config) complete() (Config, error) {
-	if c.Name == "" {
-		c.Name = "netloop"
-	}
-	if c.Beat == 0 {
-		c.Beat = cluster.Beat
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Name = cmp.Or(c.Name, "netloop")
+	c.Beat = cmp.Or(c.Beat, cluster.Beat)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	switch {
 	case c.URL == "":
 		return c, fmt.Errorf("cluster/nats: Config.URL is empty: use nats://host:4222")

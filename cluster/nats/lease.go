@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -205,10 +206,7 @@ func (c *Cluster) makeStore(ctx context.Context, name string) (jetstream.Stream,
 	cfg := jetstream.StreamConfig{
 		Name: name, Subjects: []string{c.prefix + "lease.*", c.prefix + "name.*"}, Storage: jetstream.FileStorage,
 		MaxMsgsPerSubject: 1, MaxBytes: maxStore, MaxMsgSize: maxRecord, Discard: jetstream.DiscardNew, AllowMsgTTL: true,
-		Replicas: c.cfg.Replicas, Metadata: map[string]string{epochKey: strconv.FormatUint(base, 10)},
-	}
-	if cfg.Replicas == 0 {
-		cfg.Replicas = 3
+		Replicas: cmp.Or(c.cfg.Replicas, 3), Metadata: map[string]string{epochKey: strconv.FormatUint(base, 10)},
 	}
 	s, err := c.js.CreateStream(ctx, cfg)
 	if api, ok := errors.AsType[*jetstream.APIError](err); ok && api.ErrorCode == notClustered && c.cfg.Replicas == 0 {
