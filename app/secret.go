@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
@@ -43,11 +44,8 @@ func (c *configuration) secret(environ []string) ([]byte, error) {
 // stateDir returns the directory for state that outlives the process: the option StateDir, or else
 // the first directory in STATE_DIRECTORY, which systemd sets for StateDirectory=, or "".
 func (o *options) stateDir(environ []string) string {
-	if o.StateDir != "" {
-		return o.StateDir
-	}
 	first, _, _ := strings.Cut(variable(environ, "STATE_DIRECTORY"), ":")
-	return first
+	return cmp.Or(o.StateDir, first)
 }
 
 // variable returns the value of a variable of the environment; "" is none.

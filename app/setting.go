@@ -45,8 +45,7 @@ func settingsOf(section string, ptr any) ([]*setting, error) {
 	}
 	v = v.Elem()
 	var all []*setting
-	for i := range v.NumField() {
-		field := v.Type().Field(i)
+	for field, value := range v.Fields() {
 		name, tagged := field.Tag.Lookup("name")
 		if !field.IsExported() || name == "-" {
 			continue
@@ -57,7 +56,7 @@ func settingsOf(section string, ptr any) ([]*setting, error) {
 		if !goodName.MatchString(name) {
 			return nil, fmt.Errorf("field %s of %v: its name %q cannot be a flag: use letters, digits, - and _", field.Name, v.Type(), name)
 		}
-		s := &setting{key: name, help: field.Tag.Get("help"), v: v.Field(i)}
+		s := &setting{key: name, help: field.Tag.Get("help"), v: value}
 		if section != "" {
 			s.key = section + "." + name
 		}

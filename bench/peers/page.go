@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"os"
@@ -207,10 +208,7 @@ func (v view) links(format func(outcome) string) string {
 func linkTitle(link string) string {
 	link = strings.TrimPrefix(link, "rtt=")
 	rtt, loss, _ := strings.Cut(link, ",loss=")
-	if loss == "" {
-		loss = "0%"
-	}
-	return strings.Replace(rtt, "ms", " ms", 1) + ", " + strings.Replace(loss, "%", " %", 1)
+	return strings.Replace(rtt, "ms", " ms", 1) + ", " + strings.Replace(cmp.Or(loss, "0%"), "%", " %", 1)
 }
 
 // Narrow is the table of links with a limited rate, whose only user is one client.
