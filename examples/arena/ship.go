@@ -1,6 +1,7 @@
 package arena
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -137,10 +138,7 @@ func (a *room) enter(t *netloop.Tick, from *netloop.Client, in Entry) error {
 
 // launch gives a player a ship.
 func (a *room) launch(t *netloop.Tick, c *netloop.Client, name string) {
-	if name == "" {
-		name = fmt.Sprintf("pilot %d", c.ID())
-	}
-	ship := Ship{Name: netloop.Truncate(name, maxName)}
+	ship := Ship{Name: netloop.Truncate(cmp.Or(name, fmt.Sprintf("pilot %d", c.ID())), maxName)}
 	ship.spawn(t)
 	a.ships.Of(c).ship = Ships.Spawn(t, ship, netloop.OwnedBy(c.ID()))
 }

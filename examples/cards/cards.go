@@ -1,6 +1,7 @@
 package cards
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -154,9 +155,7 @@ func named(text string, most int) bool {
 // admit identifies a player by the token of a login service, or else by the claimed name: then any
 // player may claim it, which is enough among friends.
 func admit(_ context.Context, j *netloop.Join) error {
-	if j.Subject == "" {
-		j.Subject = j.Token
-	}
+	j.Subject = cmp.Or(j.Subject, j.Token)
 	if !named(j.Subject, maxName) {
 		return netloop.Refuse(netloop.CodeRefused, "a player needs a name of 1 to %d letters", maxName)
 	}

@@ -1,6 +1,7 @@
 package cards
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -29,10 +30,7 @@ var migrations = []string{
 
 // openStore opens a file, or without a file name a database in memory, and runs the migrations.
 func openStore(file string) (*store, error) {
-	if file == "" {
-		file = ":memory:"
-	}
-	db, err := sql.Open("sqlite", file)
+	db, err := sql.Open("sqlite", cmp.Or(file, ":memory:"))
 	if err != nil {
 		return nil, err
 	}

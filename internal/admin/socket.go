@@ -3,6 +3,7 @@ package admin
 import (
 	"crypto/rand"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -34,11 +35,7 @@ func (k *Keys) New() (string, error) { return k.newAt(time.Now()) }
 func (k *Keys) newAt(now time.Time) (string, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for key, until := range k.until {
-		if now.After(until) {
-			delete(k.until, key)
-		}
-	}
+	maps.DeleteFunc(k.until, func(_ string, until time.Time) bool { return now.After(until) })
 	if len(k.until) >= maxKeys {
 		return "", errors.New("too many clients are being opened: try again")
 	}

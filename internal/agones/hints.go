@@ -2,6 +2,7 @@ package agones
 
 import (
 	"context"
+	"maps"
 	"slices"
 )
 
@@ -63,11 +64,7 @@ func (r *reporter) list(ctx context.Context, server *gameServer) bool {
 // compareHints forgets the written values that Agones does not have, so that they are written
 // again: an allocation may change them, and a sidecar may have restarted before it stored them.
 func (r *reporter) compareHints(server *gameServer) {
-	for name, count := range r.counters {
-		if int64(server.counters[name].Count) != count {
-			delete(r.counters, name)
-		}
-	}
+	maps.DeleteFunc(r.counters, func(name string, count int64) bool { return int64(server.counters[name].Count) != count })
 	if !slices.Equal(server.lists[roomsKey].Values, r.names) {
 		r.names = nil
 	}

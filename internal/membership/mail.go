@@ -3,6 +3,7 @@ package membership
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -394,11 +395,7 @@ func (x *mail) sender(from string) *sender {
 	if s == nil {
 		// The next batch of a forgotten server tells its first number.
 		if len(x.senders) >= idleSenders {
-			for id, other := range x.senders {
-				if other.users == 0 {
-					delete(x.senders, id)
-				}
-			}
+			maps.DeleteFunc(x.senders, func(_ string, other *sender) bool { return other.users == 0 })
 		}
 		s = &sender{next: 1, changed: make(chan struct{})}
 		x.senders[from] = s

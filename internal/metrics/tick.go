@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -18,9 +19,7 @@ func (m *Metrics) observeLocked(rec *loop.Record, lateness, budget time.Duration
 		m.account.Overruns++
 	}
 	m.account.DroppedTicks += rec.Dropped
-	if m.account.Budget == 0 {
-		m.account.Budget = budget
-	}
+	m.account.Budget = cmp.Or(m.account.Budget, budget)
 	m.account.Tick.Record(rec.Duration)
 	m.account.Lateness.Record(lateness)
 	m.rate.add(rec.Start)

@@ -1,6 +1,7 @@
 package overload
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -93,10 +94,7 @@ func (f Facts) String() string {
 		fmt.Fprintf(&b, "Cause: %s.", f.Hot.over(hotMeans))
 	}
 	if f.Next > 0 {
-		now := f.Last.over(calmMeans)
-		if now == "" {
-			now = fmt.Sprintf("tick time %.0f %%", 100*f.Last.Load)
-		}
+		now := cmp.Or(f.Last.over(calmMeans), fmt.Sprintf("tick time %.0f %%", 100*f.Last.Load))
 		fmt.Fprintf(&b, "Now %s: %v in %v if it remains so.", now, f.Level-1, f.Next.Round(time.Second/2))
 	}
 	return b.String()

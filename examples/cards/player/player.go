@@ -79,9 +79,7 @@ func (v *View) Fits(c cards.Card) bool { return c.Fits(v.Table.Top, v.Table.Suit
 func (p *Player) look(t *netloop.Tick) {
 	v := View{State: p.c.State(), Place: -1, Seats: p.View.Seats[:0], Listings: p.View.Listings[:0]}
 	p.listed = p.listed[:0]
-	for o := range cards.Listings.All(t) {
-		p.listed = append(p.listed, o)
-	}
+	p.listed = slices.AppendSeq(p.listed, cards.Listings.All(t))
 	slices.SortFunc(p.listed, func(a, b *netloop.Object[cards.Listing]) int { return a.Ref().Compare(b.Ref()) })
 	for _, o := range p.listed {
 		v.Listings = append(v.Listings, o.State())

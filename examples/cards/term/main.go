@@ -13,6 +13,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -44,12 +45,9 @@ func main() {
 
 // run shows the game until the player quits.
 func run(ctx context.Context, addr, name string, alone bool) error {
-	if name == "" {
-		name = "guest"
-	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	s := newSession(addr, name)
+	s := newSession(addr, cmp.Or(name, "guest"))
 	served := make(chan error, 1) // One sender, one value.
 	if alone {
 		var err error

@@ -2,6 +2,7 @@ package agonestest
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -70,11 +71,7 @@ func Conformance(t *testing.T, base string) {
 	}
 	for _, r := range conformance {
 		status, answer := send(t, r.method, base+r.path, r.body)
-		want := r.status
-		if want == 0 {
-			want = http.StatusOK
-		}
-		if status != want {
+		if want := cmp.Or(r.status, http.StatusOK); status != want {
 			t.Errorf("%s %s %s: status %d, not %d: %s", r.method, r.path, r.body, status, want, answer)
 			continue
 		}

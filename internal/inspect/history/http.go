@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -163,10 +164,7 @@ func (s *Recordings) Receive(w http.ResponseWriter, r *http.Request) {
 	// at a time.
 	deadlines := http.NewResponseController(w)
 	_, _ = deadlines.SetReadDeadline(time.Time{}), deadlines.SetWriteDeadline(time.Time{})
-	name := r.URL.Query().Get("name")
-	if name == "" {
-		name = "upload"
-	}
+	name := cmp.Or(r.URL.Query().Get("name"), "upload")
 	admin.Ask(func(context.Context, url.Values) (any, error) {
 		if err := s.Upload(r.Body, name); err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,9 +93,7 @@ func Open(cfg Config) (*Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.maxTicks == 0 {
-		cfg.maxTicks = maxTicks
-	}
+	cfg.maxTicks = cmp.Or(cfg.maxTicks, maxTicks)
 	r := replay.Room()
 	if head.Kept {
 		return openKept(cfg, head, in, r)

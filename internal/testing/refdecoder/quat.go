@@ -2,6 +2,7 @@ package refdecoder
 
 import (
 	"math/big"
+	"slices"
 )
 
 // steps splits a word into the index of the largest of the four components, and the other three in
@@ -83,20 +84,13 @@ func (l *Leaf) turned(word uint64, leftOut int) (s [3]int64) {
 	if r := l.rest(three); r > 0 {
 		largest.Sqrt(big.NewInt(r))
 	}
-	var four []int64
-	four = append(four, three[:at]...)
-	four = append(four, largest.Int64())
-	four = append(four, three[at:]...)
+	four := slices.Insert(slices.Clone(three[:]), at, largest.Int64())
 	invert := four[leftOut] < 0
-	for i, k := 0, 0; i < 4; i++ {
-		if i == leftOut {
-			continue
-		}
-		s[k] = four[i]
+	copy(s[:], slices.Delete(four, leftOut, leftOut+1))
+	for i := range s {
 		if invert {
-			s[k] = -s[k]
+			s[i] = -s[i]
 		}
-		k++
 	}
 	return s
 }
