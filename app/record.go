@@ -19,11 +19,14 @@ import (
 	"github.com/netloop/netloop/internal/recording"
 )
 
-// recordingFile is the file of --record. A nil recordingFile has no effect.
+// recordingFile is the file of --record, or of one room. A nil recordingFile has no effect.
 type recordingFile struct {
+	*recording.Sink
 	file *os.File
-	sink *recording.Sink
 }
+
+// Close closes the file.
+func (f *recordingFile) Close() error { return errors.Join(f.Sink.Close(), f.file.Close()) }
 
 // newRecording makes the file. The file must not exist, because after a crash it contains the run
 // that the operator wants to examine. Other users cannot read the file, because it contains tokens.
@@ -39,13 +42,13 @@ func (c *configuration) newRecording() (*recordingFile, error) {
 	if err != nil {
 		return nil, c.bad("record", path, "use a file in a writable folder: "+err.Error())
 	}
-	return &recordingFile{f, recording.NewSink(f)}, nil
+	return &recordingFile{recording.NewSink(f), f}, nil
 }
 
 // begin makes a server write to the file.
 func (f *recordingFile) begin(c *configuration, cfg *netloop.Config) {
 	if f != nil {
-		cfg.Record, cfg.RecordNotes = f.sink, c.gameSettings()
+		cfg.Record, cfg.RecordNotes = f.Sink, c.gameSettings()
 	}
 }
 
@@ -54,7 +57,7 @@ func (f *recordingFile) close(ran bool) error {
 	if f == nil {
 		return nil
 	}
-	err := errors.Join(f.sink.Close(), f.file.Close())
+	err := f.Close()
 	if !ran {
 		err = errors.Join(err, os.Remove(f.file.Name()))
 	}
@@ -97,17 +100,8 @@ func (f *roomRecordings) open(room netloop.RoomInfo) (io.WriteCloser, error) {
 		f.log.Error("room is not recorded", "room", room.Spec.Name, "error", err)
 		return nil, nil
 	}
-	return roomRecording{recording.NewSink(file), file}, nil
+	return &recordingFile{recording.NewSink(file), file}, nil
 }
-
-// roomRecording is the file of one room.
-type roomRecording struct {
-	*recording.Sink
-	file *os.File
-}
-
-// Close closes the file.
-func (r roomRecording) Close() error { return errors.Join(r.Sink.Close(), r.file.Close()) }
 
 // maxFileName bounds the bytes of a room's name in a file name: file systems permit 255 bytes for
 // the whole name.

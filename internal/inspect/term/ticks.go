@@ -272,8 +272,7 @@ func styleOf(t *slowtick.Record, s *slowtick.System) tui.Style {
 // bars draws the slowest systems of a tick as bars.
 func bars(t *slowtick.Record, width, rows int) (lines []tui.Line) {
 	names := min(max(width/2, 12), 28)
-	systems := slices.Clone(t.Systems)
-	slices.SortStableFunc(systems, func(a, b slowtick.System) int { return cmp.Compare(b.Cost, a.Cost) })
+	systems := slices.SortedStableFunc(slices.Values(t.Systems), func(a, b slowtick.System) int { return cmp.Compare(b.Cost, a.Cost) })
 	known := t.Others.Cost
 	for i := range systems {
 		known += systems[i].Cost
