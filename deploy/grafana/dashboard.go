@@ -22,9 +22,7 @@ const (
 )
 
 // source is the data source of all panels and variables: the one that the variable selects.
-var source = common.DataSourceRef{Type: ref("prometheus"), Uid: ref("${datasource}")}
-
-func ref[T any](v T) *T { return &v }
+var source = common.DataSourceRef{Type: new("prometheus"), Uid: new("${datasource}")}
 
 // expand replaces the placeholders of an expression: {*} selects the servers, [*] is Grafana's
 // interval for rates.
@@ -83,7 +81,7 @@ func variable(name, label, query string) *dashboard.QueryVariableBuilder {
 		Sort(dashboard.VariableSortAlphabeticalAsc).
 		Multi(true).IncludeAll(true).
 		Current(dashboard.VariableOption{
-			Selected: ref(true),
+			Selected: new(true),
 			Text:     dashboard.StringOrArrayOfString{ArrayOfString: []string{"All"}},
 			Value:    dashboard.StringOrArrayOfString{ArrayOfString: []string{"$__all"}},
 		})

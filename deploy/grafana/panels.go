@@ -36,7 +36,7 @@ var (
 func steps(base string, pairs ...any) []dashboard.Threshold {
 	all := []dashboard.Threshold{{Color: base}}
 	for i := 0; i < len(pairs); i += 2 {
-		all = append(all, dashboard.Threshold{Value: ref(pairs[i].(float64)), Color: pairs[i+1].(string)})
+		all = append(all, dashboard.Threshold{Value: new(pairs[i].(float64)), Color: pairs[i+1].(string)})
 	}
 	return all
 }
