@@ -36,7 +36,7 @@ func (c *cutter) patchFrom(r, from *run, mask, other uint64, most int) {
 		}
 		before := b.Len()
 		one := w.residual(w.objects.Slots[slot], basisOf(c.origin, c.p.Withheld(slot)))
-		if one == nil { // the version exists for the clients of from, whose fields have not changed since
+		if one == nil { // the clients of from see no change since, so they have a version
 			return
 		}
 		putNext(&x, b, w.objects.Slots[slot], one.basis)
