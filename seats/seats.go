@@ -132,10 +132,14 @@ func (s *Seats[S]) restore(t *netloop.Tick) {
 }
 
 // Sit gives the player of a client a free seat, or returns the seat that the player has. It returns
-// nil for a spectator, and if no seat is free or a match is locked.
+// nil for a spectator, and if no seat is free or a match is locked. The player is present if any
+// client of the player is connected.
 func (s *Seats[S]) Sit(t *netloop.Tick, c *netloop.Client) *Seat[S] {
 	if at := s.Of(c); at != nil || c.Spectator() || s.locked || len(s.all) >= s.cfg.Most {
 		return at
+	}
+	if other := s.other(t, c); !c.Connected() && other != nil {
+		c = other
 	}
 	at := s.add(t, playerOf(c))
 	at.status = Away // The new status is reported as a change.

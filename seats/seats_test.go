@@ -247,6 +247,17 @@ func TestSeatsBelongToPlayers(t *testing.T) {
 			w.Advance(10 * time.Second)
 			w.back("ann 2")
 		}, "ann here, ann away, ann here", "ann"},
+		"one player twice, the dropped one sits": {table{cfg: seats.Config[hand]{Keep: minute}, spec: netloop.RoomSpec{Duplicate: netloop.DuplicateAllow, KeepDropped: minute}}, func(w *played) {
+			w.join("ann")
+			w.join("ann 2")
+			w.drop("ann 2")
+			w.tick(func(t *netloop.Tick) {
+				c, _ := t.Client(w.by["ann 2"].ID())
+				w.g.seats.Free(t, w.g.seats.Of(c))
+				w.g.seats.Sit(t, c)
+			})
+			w.leave("ann")
+		}, "ann here, ann gone, ann here, ann away", "ann"},
 		"no subject": {table{cfg: seats.Config[hand]{Keep: -1}}, func(w *played) {
 			w.join("anonymous")
 			w.drop("anonymous")
