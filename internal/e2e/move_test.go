@@ -368,7 +368,7 @@ func TestAMoveContinuesOnANewConnection(t *testing.T) {
 	}
 }
 
-// A program requests a move, and in the same tick another program of the player takes its seat over.
+// A program requests a move, and in the same tick another program of the player takes its seat.
 // The request ends with the program that made it.
 func TestATakenOverProgramMovesNoOther(t *testing.T) {
 	service, auth := login(t)

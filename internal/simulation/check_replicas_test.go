@@ -80,7 +80,7 @@ func (r *replicas) compare(f *roomFacts, g *bot) {
 			return
 		}
 		if !ok && r.p.rooms.now()-f.joined <= f.spec.SpectatorDelay+time.Second {
-			return // a bot that has come back has changed objects, and the spectators see them later
+			return // A bot that has come back has changed objects, which spectators see later.
 		}
 		versionOf := versions(f.gameRoom, c)
 		for _, it := range f.gameRoom.objects(t, have) {

@@ -312,8 +312,8 @@ func (r *rooms) rest() {
 	}
 }
 
-// sleeps checks that an empty room sleeps if it may, and no other one. The end of another room wakes
-// it for a while, if it lists rooms. Real time does not show it.
+// sleeps checks that an empty room sleeps if it may, and no other one. The end of another room
+// wakes it for a while, if it lists rooms. Real time does not show it.
 func (r *rooms) sleeps(name string, f *roomFacts) {
 	w, virtual := r.p.w.(virtualWorld)
 	if !virtual {
