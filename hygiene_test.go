@@ -50,7 +50,6 @@ var onlyIn = map[string][]string{
 	"github.com/coder/websocket":          {"internal/net/wsnet"},
 	"golang.org/x/net/":                   {"internal/net/udpbatch", "internal/net/quicnet"},
 	"go.uber.org/zap":                     {"internal/logging", "netlooptest"},
-	"github.com/fsnotify/":                {"internal/watchfile"},
 	"github.com/nats-io/nats.go":          {"cluster/nats"},
 	"github.com/nats-io/nats-server/":     {"cluster/nats/embed"}, // other programs do not link it
 	"github.com/prometheus/":              {"", "internal/metrics"},
@@ -476,7 +475,7 @@ func TestAShortRunLeavesNoTestOut(t *testing.T) {
 func TestDependenciesAreChosen(t *testing.T) {
 	chosen := []string{
 		"charm.land/bubbletea/v2", "charm.land/lipgloss/v2",
-		"github.com/HdrHistogram/hdrhistogram-go", "github.com/aclements/go-moremath", "github.com/charmbracelet/x/ansi", "github.com/coder/websocket", "github.com/fsnotify/fsnotify", "github.com/go-viper/mapstructure/v2",
+		"github.com/HdrHistogram/hdrhistogram-go", "github.com/aclements/go-moremath", "github.com/charmbracelet/x/ansi", "github.com/coder/websocket", "github.com/go-viper/mapstructure/v2",
 		"github.com/gofrs/flock",
 		"github.com/golang-jwt/jwt/v5", "github.com/google/go-cmp", "github.com/google/jsonschema-go",
 		"github.com/knadh/koanf/", "github.com/nats-io/jwt/v2", "github.com/nats-io/nats.go", "github.com/nats-io/nats-server/v2", "github.com/nats-io/nkeys", "github.com/pion/rtp", "github.com/pion/srtp/", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",

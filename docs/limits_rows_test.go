@@ -315,7 +315,7 @@ var limitRows = map[string][]string{
 	},
 	"internal/watchfile": {
 		"files that are read again when they change | {bytes maxBytes} and {maxEntries} files of each path",
-		"… reads of them | {int(time.Second / settle)}",
+		"… reads of them | {int(time.Second / period)}",
 	},
 	"internal/web": {
 		"connections of the page server (`--web`), WebSockets aside | {MaxConns}",
