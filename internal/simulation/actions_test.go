@@ -137,7 +137,7 @@ var actions = []action{
 	{"wall", 2, func(d *drawer) Event { return Event{For: oneOf(d, -20*time.Second, 20*time.Second, time.Hour)} }, func(p *play, e *Event) { p.lab().JumpWall(e.For) }},
 	{"crash", 1, func(d *drawer) Event { return Event{} }, (*play).crash},
 	{"stop", 1, func(d *drawer) Event { return Event{For: d.between(0, 2*time.Second)} }, func(p *play, e *Event) {
-		p.rooms.stalled = p.w.Now() + e.For
+		p.rooms.stall(e.For)
 		p.w.stop(e.For)
 	}},
 	{"slow saves", 4, func(d *drawer) Event { return Event{For: d.between(0, 4*time.Second)} }, func(p *play, e *Event) { p.saves.latency = e.For }},

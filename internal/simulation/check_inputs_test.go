@@ -160,7 +160,8 @@ func (x *inputs) moves() {
 	if len(way) == 0 {
 		return
 	}
-	for by := x.p.w.Now() + 10*time.Second; len(way) > 0; {
+	// A lost packet of a first state is sent again some snapshots later.
+	for by := x.p.w.Now() + 10*time.Second + 4*x.p.rooms.slowest(); len(way) > 0; {
 		if !x.p.until(x.p.w.Now() + nap) {
 			return
 		}

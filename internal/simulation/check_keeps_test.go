@@ -324,6 +324,9 @@ func (k *keeps) check() {
 		by := max(r.changes[0].at, k.calm+storeTimeout, k.p.rooms.stalled) + r.every
 		if r.fails > 0 {
 			by = max(by, r.failed+2*min(250*time.Millisecond<<min(r.fails-1, 10), 30*time.Second))
+			if k.p.rooms.stalled > r.failed {
+				by += k.p.rooms.stalls // The timer of the next attempt stood still, too.
+			}
 		}
 		if by += 8*f.spec.Rate.Period() + 4*nap + 2*k.slowest + k.p.slack(finishing); now > by {
 			k.p.fail("keeps", "room %q has changes that are not stored since %v: %v", r.key.name, by, r.changes)

@@ -27,6 +27,7 @@ type rooms struct {
 	lastEnd time.Duration            // of any room
 	lived   time.Duration            // of ended rooms
 	stalled time.Duration            // end of the last stall
+	stalls  time.Duration            // of all of them
 	delayed bool                     // a room has delayed spectators
 }
 
@@ -270,6 +271,12 @@ func (r *rooms) slowest() (period time.Duration) {
 
 // settled is the longest time that a client may be on its way, at rest: an attempt to connect.
 const settled = 6 * time.Second
+
+// stall notes that the server stands still for a time.
+func (r *rooms) stall(d time.Duration) {
+	r.stalled = r.now() + d
+	r.stalls += d
+}
 
 // rest looks at seats and phases.
 func (r *rooms) rest() {

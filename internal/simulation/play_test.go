@@ -221,7 +221,7 @@ func (p *play) later(d time.Duration, do func()) {
 // spend lets time pass within a tick, or stops the machine between two.
 func (p *play) spend(d time.Duration) {
 	if p.w != nil {
-		p.rooms.stalled = p.w.Now() + d
+		p.rooms.stall(d)
 		p.w.Spend(d)
 	}
 }
