@@ -4,16 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/netloop/netloop/internal/admin"
+	"github.com/netloop/netloop/internal/directory"
 	"github.com/netloop/netloop/internal/metrics"
 	"github.com/netloop/netloop/internal/net/admission"
 	"github.com/netloop/netloop/internal/netem"
+	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/room"
+	"github.com/netloop/netloop/internal/slowtick"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -253,4 +258,312 @@ func (m serverMetrics) AdminRefusals(f *metrics.Family) {
 	f.Set(c.Busy.Load(), "busy")
 	f.Set(c.Conns.Load(), "connection")
 	f.Set(c.Slow.Load(), "slow")
+}
+
+// The answers of the admin listener about rooms.
+
+// queriedRoom returns the room that the parameter room of a query names, or the default room if the
+// query has no such parameter. An unknown name is an admin.Refusal.
+func (s *Server) queriedRoom(query url.Values) (*Room, error) {
+	if !query.Has("room") {
+		return s.room, nil
+	}
+	name := query.Get("room")
+	r, ok := s.rooms.Get(name)
+	if !ok {
+		return nil, admin.Refuse(http.StatusNotFound, "there is no room %.300q: /rooms lists them", name)
+	}
+	return r, nil
+}
+
+// loopPage answers /loop.
+func (s *Server) loopPage(ctx context.Context, query url.Values) (any, error) {
+	r, err := s.queriedRoom(query)
+	if err != nil {
+		return nil, err
+	}
+	return r.e.Questions.AskView(ctx)
+}
+
+// ticksPage answers /ticks with the tick counts of all rooms together, or with room= by the room's
+// row of /rooms.
+func (s *Server) ticksPage(_ context.Context, query url.Values) (any, error) {
+	if !query.Has("room") {
+		return s.metrics.Ticks(), nil
+	}
+	r, err := s.queriedRoom(query)
+	if err != nil {
+		return nil, err
+	}
+	return r.row(s.clock.Now()), nil
+}
+
+// maxWatched limits the rooms, besides the default room, with a log of ticks for a reader of the
+// pages. Each log takes 2 MiB.
+const maxWatched = 16
+
+// ticksOf returns the log of ticks of the room that a query names.
+func (s *Server) ticksOf(query url.Values) (*slowtick.Log, error) {
+	r, err := s.queriedRoom(query)
+	if err != nil {
+		return nil, err
+	}
+	s.watching.Lock()
+	defer s.watching.Unlock()
+	if r.e.Stats.Slow() == nil {
+		watched := 0
+		for _, other := range s.rooms.All() {
+			if other != s.room && other.e.Stats.Slow() != nil {
+				watched++
+			}
+		}
+		if watched >= maxWatched {
+			return nil, admin.Refuse(http.StatusServiceUnavailable, "the ticks of %d rooms are watched, which is the limit: try again in a minute", maxWatched)
+		}
+	}
+	return r.e.Stats.Watch(), nil
+}
+
+// slowPage answers /ticks/slow.
+func (s *Server) slowPage(_ context.Context, query url.Values) (any, error) {
+	log, err := s.ticksOf(query)
+	if err != nil {
+		return nil, err
+	}
+	return log.Worst(), nil
+}
+
+// lastPage answers /ticks/last.
+func (s *Server) lastPage(_ context.Context, query url.Values) (any, error) {
+	log, err := s.ticksOf(query)
+	if err != nil {
+		return nil, err
+	}
+	after, err := number(query, "after", 0)
+	if err != nil {
+		return nil, err
+	}
+	return log.After(after), nil
+}
+
+// roomsPage answers /rooms.
+func (s *Server) roomsPage(_ context.Context, query url.Values) (any, error) {
+	q, err := directory.ParseQuery(query)
+	if err != nil {
+		return nil, &admin.Refusal{Status: http.StatusBadRequest, Text: err.Error()}
+	}
+	all, now := s.rooms.All(), s.clock.Now()
+	rows := make([]directory.Row, len(all))
+	for i, r := range all {
+		rows[i] = r.row(now)
+	}
+	return q.Select(rows), nil
+}
+
+// row returns the room's row of /rooms, at the time now of the server's clock. Any goroutine may
+// call it.
+func (r *Room) row(now time.Duration) directory.Row {
+	f := r.e.Stats.Figures()
+	return directory.Row{
+		Name: r.spec.Name, Kind: r.spec.Kind, State: r.state(), Clients: f.Clients, Seats: r.e.Admission.Seats(), Max: r.spec.MaxClients, Locked: r.Locked(),
+		Rate:  float64(r.spec.Rate.Num) / float64(r.spec.Rate.Den),
+		Ticks: f.Ticks, Overruns: f.Overruns, Dropped: f.Dropped, TickP50: f.P50, TickP99: f.P99, LateP99: f.LateP99,
+		Age: now - r.opened,
+	}
+}
+
+// state returns the room's state for an operator. Any goroutine may call it.
+func (r *Room) state() string {
+	switch {
+	case r.e.Watchdog().Err() != nil:
+		return directory.StateHung
+	case r.e.Admission.Closing():
+		return directory.StateClosing
+	}
+	return directory.StateOpen
+}
+
+// maxRoomDrain bounds an operator's drain: a longer time has probably a wrong unit.
+const maxRoomDrain = 24 * time.Hour
+
+// closePage closes the room that a query names. It refuses to close the default room, because that
+// would end the server, and an operator with access to rooms may lack the right to end the server.
+func (s *Server) closePage(_ context.Context, query url.Values) (string, error) {
+	refuse := func(status int, format string, a ...any) (string, error) {
+		return "", admin.Refuse(status, format, a...)
+	}
+	if !query.Has("room") {
+		return refuse(http.StatusBadRequest, "room: give the name of a room, as /rooms lists them")
+	}
+	r, err := s.queriedRoom(query)
+	if err != nil {
+		return "", err
+	}
+	if r == s.room {
+		return refuse(http.StatusConflict, "this is the default room, which ends with the server: end that instead")
+	}
+	var drain time.Duration
+	if query.Has("drain") {
+		if drain, err = time.ParseDuration(query.Get("drain")); err != nil || drain < 0 || drain > maxRoomDrain {
+			return refuse(http.StatusBadRequest, "drain: %.40q cannot be used: give a time such as 30s, at most %v", query.Get("drain"), maxRoomDrain)
+		}
+	}
+	text := query.Get("text")
+	if text == "" {
+		text = "closed by the operator"
+	}
+	if err := s.CloseRoom(r.spec.Name, drain, CodeClosing, text); err != nil {
+		return refuse(http.StatusNotFound, "the room has ended meanwhile")
+	}
+	return fmt.Sprintf("the room %q closes in %v", r.spec.Name, drain), nil
+}
+
+// explainAnswer is the answer of /explain: an Explanation and its sentence.
+type explainAnswer struct {
+	Explanation
+	Text string `json:"text"`
+}
+
+// explainList is the answer of /explain to an incomplete query: the next step, and the candidates.
+// More is the number of candidates that are not listed.
+type explainList struct {
+	Ask     string          `json:"ask"`
+	Clients []explainClient `json:"clients,omitempty"`
+	Objects []explainObject `json:"objects,omitempty"`
+	More    int             `json:"more"`
+}
+
+type explainClient struct {
+	Client  ClientID `json:"client"`
+	Subject string   `json:"subject"` // set by admission
+	Addr    string   `json:"addr"`
+}
+
+type explainObject struct {
+	Object string   `json:"object"`
+	Class  string   `json:"class"`
+	Owner  ClientID `json:"owner"`
+}
+
+const (
+	// maxListed bounds the clients or objects in an explainList; a longer page is hard to read.
+	maxListed = 1000
+	// maxSubject bounds the Subject of a listed client, in bytes: a game may set any text.
+	maxSubject = 64
+)
+
+// explainPage answers /explain: with room, client, object and field by the result of
+// Object.Explain, without a client by a list of clients, without an object by a list of objects.
+func (s *Server) explainPage(ctx context.Context, query url.Values) (any, error) {
+	r, err := s.queriedRoom(query)
+	if err != nil {
+		return nil, err
+	}
+	if !query.Has("client") {
+		return r.e.Questions.Ask(ctx, func(uint64) any { return r.listClients() })
+	}
+	client, err := strconv.ParseUint(query.Get("client"), 10, 64)
+	if err != nil {
+		return nil, &admin.Refusal{Status: http.StatusBadRequest, Text: "client: give the number of a client, as in /explain?client=1&object=17.3&field=Pos.X; without it all clients are listed"}
+	}
+	id, ok := state.ParseID(query.Get("object"))
+	if !ok && query.Has("object") {
+		return nil, &admin.Refusal{Status: http.StatusBadRequest, Text: "object: give slot and generation, such as 17.3; without it all objects are listed"}
+	}
+	v, err := r.e.Questions.Ask(ctx, func(uint64) any {
+		c, ok := r.e.Client(client)
+		if !ok {
+			return &admin.Refusal{Status: http.StatusNotFound, Text: fmt.Sprintf("there is no client %d; %s", client, r.someClients())}
+		}
+		if !query.Has("object") {
+			return r.listObjects(query.Get("class"))
+		}
+		return r.explainTo(clientOf(c), id, query.Get("field"))
+	})
+	if refusal, ok := v.(*admin.Refusal); ok {
+		return nil, refusal
+	}
+	return v, err
+}
+
+// maxNamed bounds the client ids in the refusal of an unknown client= of /explain.
+const maxNamed = 20
+
+// someClients returns a text with the ids of the room's clients.
+func (r *Room) someClients() string {
+	list := r.e.Clients()
+	if len(list) == 0 {
+		return "there is none at all"
+	}
+	var b strings.Builder
+	b.WriteString("there are")
+	for _, c := range list[:min(len(list), maxNamed)] {
+		fmt.Fprintf(&b, " %d", c.ID())
+	}
+	if more := len(list) - maxNamed; more > 0 {
+		fmt.Fprintf(&b, " and %d more", more)
+	}
+	return b.String()
+}
+
+// explainTo returns the explainAnswer for a client and a field of an object, or an *admin.Refusal.
+func (r *Room) explainTo(c *Client, id state.ID, field string) any {
+	o, ok := r.e.World().Get(id)
+	if !ok {
+		return &admin.Refusal{Status: http.StatusNotFound, Text: fmt.Sprintf("there is no object %v: it is despawned, or never was", id)}
+	}
+	x, err := r.explain(c, o, field)
+	if err != nil {
+		return &admin.Refusal{Status: http.StatusNotFound, Text: err.Error()}
+	}
+	return explainAnswer{x, x.String()}
+}
+
+func (r *Room) listClients() explainList {
+	all := r.e.Clients()
+	page := explainList{Ask: "no client has joined yet", More: max(0, len(all)-maxListed)}
+	for i, c := range all[:min(len(all), maxListed)] {
+		if i == 0 {
+			page.Ask = fmt.Sprintf("name one of them: add client=%d to the query, and then an object and a field of it, for the reason why the client was sent the value, or was not", c.ID())
+		}
+		page.Clients = append(page.Clients, explainClient{ClientID(c.ID()), listedSubject(c.Join().Subject), c.Join().Addr})
+	}
+	return page
+}
+
+// listedSubject returns a subject for a list, cut to maxSubject.
+func listedSubject(name string) string {
+	if len(name) > maxSubject {
+		return strings.ToValidUTF8(name[:maxSubject], "") + "…"
+	}
+	return name
+}
+
+// listObjects returns the explainList of the objects of the class only, or of all classes if only
+// is empty. For an unknown class it returns an *admin.Refusal.
+func (r *Room) listObjects(only string) any {
+	page := explainList{Ask: "no object has been spawned yet"}
+	known := only == ""
+	for _, class := range r.schema.classes {
+		name := class.nv.Name()
+		if only != "" && name != only {
+			continue
+		}
+		known = true
+		page.More += r.e.World().Len(class.nv)
+		for o := range r.e.World().All(class.nv) {
+			if len(page.Objects) == maxListed {
+				break
+			}
+			page.Objects = append(page.Objects, explainObject{o.ID().String(), name, ClientID(o.Owner())})
+			page.More--
+		}
+	}
+	if !known {
+		return &admin.Refusal{Status: http.StatusNotFound, Text: fmt.Sprintf("there is no class %.64q", only)}
+	}
+	if len(page.Objects) > 0 {
+		page.Ask = fmt.Sprintf("name one of them: add object=%s to the question, and field= with one of its fields or a struct of them; class= lists those of one class", page.Objects[0].Object)
+	}
+	return page
 }

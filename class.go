@@ -1,16 +1,23 @@
 package netloop
 
 import (
+	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"reflect"
+	"slices"
 	"time"
 	"unsafe"
 
 	"github.com/netloop/netloop/internal/codec"
+	"github.com/netloop/netloop/internal/netvar"
+	"github.com/netloop/netloop/internal/netvar/interest"
 	"github.com/netloop/netloop/internal/netvar/packet"
 	"github.com/netloop/netloop/internal/netvar/state"
+	"github.com/netloop/netloop/internal/panicguard"
 	"github.com/netloop/netloop/internal/schema"
+	"github.com/netloop/netloop/internal/transport"
 )
 
 // Class declares a kind of replicated object with a state of type S: a plain struct of network
@@ -294,4 +301,202 @@ func OnMap(x, y string) ClassOption {
 			panic(fmt.Sprintf("netloop: OnMap: class %q: %v", c.nv.Name(), err))
 		}
 	}}
+}
+
+// ClassOption is an option of [NewClass].
+type ClassOption struct{ apply func(*class) }
+
+// Weight sets the weight of the objects of a class, from 1/64 to 64; the default is 1. While a
+// client's pending changes fit into its budget ([Client.SetBudget]), all of them are sent and
+// weights have no effect. Otherwise the objects with the largest product are sent first:
+//
+//	Weight × weight= × WeightFor × ticks since the object was last sent
+//
+// Weight belongs to the class. weight= is the largest of these tags among the fields with a change
+// that the client lacks (see [Class]). [Class.WeightFor] depends on the object and the client. An
+// object of weight 4 is therefore sent four times as often as an object of weight 1, and each is
+// sent eventually. An object that has waited longer than [MinRate] permits is sent before all
+// others.
+//
+// An overloaded server sheds objects with a Weight less than 1; the other factors do not count
+// here: see [OverloadShedding].
+func Weight(w float64) ClassOption {
+	if !(w >= state.MinWeight && w <= state.MaxWeight) {
+		panic(fmt.Sprintf("netloop: Weight(%v): use 1/64 to 64", w))
+	}
+	return ClassOption{func(c *class) { c.weight = w }}
+}
+
+// MinRate sets the lowest rate, per second, at which a changed object of the class is sent, even
+// with a low weight, from 0.01 to 1 000. An object that has waited longer is sent before all
+// others. If a client's budget does not suffice for the minimum rates of all its visible objects,
+// the object that has waited the longest is sent first.
+func MinRate(perSecond float64) ClassOption {
+	if !(perSecond >= minMinRate && perSecond <= maxMinRate) {
+		panic(fmt.Sprintf("netloop: MinRate(%v): use 0.01 to 1000 a second", perSecond))
+	}
+	return ClassOption{func(c *class) { c.minRate = perSecond }}
+}
+
+const minMinRate, maxMinRate = 0.01, 1000
+
+// applyClassOptions applies the options of the classes to the world.
+func (r *Room) applyClassOptions() {
+	engine := r.e.Spec()
+	hertz := engine.Hertz()
+	for _, c := range r.schema.classes {
+		var every uint64
+		if c.minRate > 0 {
+			every = uint64(max(1, math.Floor(hertz/c.minRate)))
+		}
+		r.e.World().SetClassWeight(c.nv, c.weight, every)
+		if c.predicted {
+			r.e.World().SetRounded(c.nv)
+		}
+	}
+}
+
+// WeightFor registers a function that returns a factor for an object's [Weight] for one client,
+// from 0 to 1 024, for instance by the object's distance. The function is called only while a
+// client's pending changes exceed its budget, and only for objects with pending changes. It must
+// change no state. If it panics, it is not called again. Call WeightFor in the game's Open.
+func (k *Class[S]) WeightFor(r *Room, fn func(c *Client, o *Object[S]) float64) {
+	if !r.takes(k.c, "Class.WeightFor") {
+		return
+	}
+	place := panicguard.Func{Name: "Class.WeightFor", Class: k.Name(), Effect: "the function is not called again"}
+	stop := func(error) { r.e.World().SetFactor(k.c.nv, nil) }
+	r.e.World().SetFactor(k.c.nv, func(p *netvar.Peer, o *state.Object) (factor float64) {
+		factor = 1 //nolint:wastedassign // The result if fn panics.
+		defer r.e.Guard().Recover(&place, stop)
+		return fn(peerOf(&p.Viewer), wrap[S](o))
+	})
+}
+
+// defaultClientBudget is the capacity of a snapshot's packets, so that it never delays a change.
+const defaultClientBudget = transport.MaxStatePackets * transport.MaxStatePacket
+
+// ownerRule is the rule read=owner, which every class has.
+const ownerRule = "owner"
+
+// Reads defines the read rule of the fields with the tag read= and its name. For each object of the
+// class, readers returns the clients that may read these fields. Other clients have zeros in the
+// fields, and are not sent their changes.
+//
+//	type Ship struct {
+//		Pos  Vec                            // for all clients
+//		Ammo int32  `net:"read=owner"`      // for the client that owns the ship
+//		Plan string `net:"read=team,max=64"`
+//	}
+//
+//	ships.Reads(room, "team", func(o *netloop.Object[Ship]) netloop.Target {
+//		return netloop.InGroup(teams[o.State().Team])
+//	})
+//
+// A rule's result is any [Target]: [InGroup], [Where] with a function of the client, [To], and
+// combinations by And and Or.
+//
+// The room calls readers at the end of the tick in which an object is spawned, and then evaluates
+// the target for every client. It does both again when the object's owner changes and after
+// [Object.Invalidate]. It evaluates only the target for each client that joins, after the client's
+// OnJoin functions have run, and for each client that joins or leaves a [ClientGroup] that the
+// target names. It does none of this each tick, and the functions must change no state. A change
+// that is undone within a tick has no effect. If a function panics, no client may read the fields.
+//
+// Call Reads in the game's Open, once for each rule that the class's tags name. Open fails if a
+// rule is missing.
+func (k *Class[S]) Reads(r *Room, rule string, readers func(o *Object[S]) Target) {
+	if !r.takes(k.c, "Class.Reads") {
+		return
+	}
+	if err := r.readers[k.c.nv.Index()].define(k.c, rule, func(o *state.Object) Target { return readers(wrap[S](o)) }); err != nil {
+		r.reject(err)
+	}
+}
+
+// readers are the read rules of one class. It implements interest.Readers.
+type readers struct {
+	room  *Room
+	at    panicguard.Func
+	rules []func(*state.Object) Target // by rule; nil for the rule "owner"
+}
+
+// setReaders registers the readers of all classes with rules.
+func (r *Room) setReaders() {
+	r.readers = make([]*readers, len(r.schema.classes))
+	for i, c := range r.schema.classes {
+		if rules := c.nv.Rules(); rules != nil {
+			r.readers[i] = &readers{
+				room: r, rules: make([]func(*state.Object) Target, len(rules)),
+				at: panicguard.Func{Name: "Class.Reads", Class: c.nv.Name(), Effect: "no client may read by the rule"},
+			}
+			r.e.World().SetReaders(c.nv, r.readers[i])
+		}
+	}
+}
+
+func (rd *readers) define(c *class, rule string, target func(*state.Object) Target) error {
+	n := slices.Index(c.nv.Rules(), rule)
+	switch {
+	case rule == ownerRule:
+		return fmt.Errorf("class %q: Reads(%q): every class has this rule; use another name", c.nv.Name(), rule)
+	case n < 1:
+		return fmt.Errorf("class %q: Reads(%q): no field is tagged read=%s", c.nv.Name(), rule, rule)
+	case rd.rules[n] != nil:
+		return fmt.Errorf("class %q: Reads(%q): the rule is defined twice", c.nv.Name(), rule)
+	}
+	rd.rules[n] = target
+	return nil
+}
+
+// undefinedRules returns an error for rules that tags of fields name and Reads has not defined.
+func (r *Room) undefinedRules() error {
+	var errs []error
+	for i, c := range r.schema.classes {
+		for n, rule := range c.nv.Rules() {
+			if n > 0 && rule != ownerRule && r.readers[i].rules[n] == nil {
+				errs = append(errs, fmt.Errorf("class %q: field %s has read=%s, and the rule is not defined: call Reads(room, %q, …) of the class in Open", c.nv.Name(), c.nv.RuleField(n), rule, rule))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Ask implements interest.Readers.
+func (rd *readers) Ask(o *state.Object) {
+	targets := o.Handle.(interface{ readBy() *[]Target }).readBy()
+	if *targets == nil {
+		*targets = make([]Target, len(rd.rules))
+	}
+	for n, rule := range rd.rules {
+		if rule != nil {
+			(*targets)[n] = rd.target(o, rule)
+		}
+	}
+}
+
+// target calls a rule. It runs within the critical system netvar.snapshot, so it recovers a panic
+// of the game's function, and then returns the zero Target, which is empty.
+func (rd *readers) target(o *state.Object, rule func(*state.Object) Target) Target {
+	defer rd.room.e.Guard().Recover(&rd.at, nil)
+	return rule(o)
+}
+
+// Withheld implements interest.Readers.
+func (rd *readers) Withheld(o *state.Object, p *interest.Viewer) (withheld state.Rules) {
+	c := peerOf(p)
+	for n := 1; n < len(rd.rules); n++ {
+		if !rd.reads(n, o, c) {
+			withheld |= 1 << n
+		}
+	}
+	return withheld
+}
+
+func (rd *readers) reads(n int, o *state.Object, c *Client) bool {
+	if rd.rules[n] == nil {
+		return o.Owner() == c.e.ID()
+	}
+	defer rd.room.e.Guard().Recover(&rd.at, nil)
+	return (*o.Handle.(interface{ readBy() *[]Target }).readBy())[n].includes(c)
 }

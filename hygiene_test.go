@@ -215,6 +215,20 @@ func TestFilesStayReadable(t *testing.T) {
 	}
 }
 
+// A user of the API finds each type of the root package in a few files, named after them.
+func TestTheRootHasFewFiles(t *testing.T) {
+	const most = 36
+	n := 0
+	for _, s := range parsed(t) {
+		if !s.test && !strings.Contains(s.name, "/") {
+			n++
+		}
+	}
+	if n > most {
+		t.Errorf("the root package has %d files without tests, at most %d", n, most)
+	}
+}
+
 // A new user reads README.md in minutes: its words, the listing included, and its columns, a tab
 // counting as four, are bounded.
 func TestReadmeStaysShort(t *testing.T) {

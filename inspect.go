@@ -2,12 +2,15 @@ package netloop
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"runtime"
 	"runtime/metrics"
 	"strconv"
+	"time"
 
 	"github.com/netloop/netloop/internal/admin"
 	"github.com/netloop/netloop/internal/build"
@@ -16,6 +19,7 @@ import (
 	"github.com/netloop/netloop/internal/netem"
 	"github.com/netloop/netloop/internal/recording"
 	"github.com/netloop/netloop/internal/room"
+	"github.com/netloop/netloop/internal/tracedump"
 )
 
 // The answers of the inspector: see package inspect.
@@ -306,4 +310,124 @@ func (s *Server) lockPage(kind recording.CommandKind, done string) func(context.
 		}
 		return "the room " + done, nil
 	}
+}
+
+// The past ticks of running rooms, which the inspector shows as it shows a recording.
+
+// keepTicks begins to keep the ticks of a room that has run none, with Config.InspectRing.
+func (s *Server) keepTicks(r *Room) {
+	if s.rings != nil {
+		head, err := r.head()
+		if err != nil { // The ticks can be shown, but a file of them cannot be opened.
+			s.log.Warn("the kept ticks of a room cannot be saved", "room", r.spec.Name, "error", err)
+		}
+		head.Seed = 0 // The seed of a running room stays secret.
+		r.ring = s.rings.Open(r.e, head)
+	}
+}
+
+// keptRoutes returns the pages of past ticks.
+func (s *Server) keptRoutes() []admin.Route {
+	all := []admin.Route{{Path: "/api/recording/last", Query: "?room=lobby", Text: "takes the past ticks of a room that are in memory, for the pages of /api/recording", Act: s.lastTicksPage, ByReaders: true}}
+	all = append(all, admin.Route{Path: "/api/recording/file", Text: "these ticks as a file, for server inspect", Page: http.HandlerFunc(s.keptFile), ByWriters: true})
+	for _, r := range s.kept.AnswerRoutes() {
+		all = append(all, admin.Route{Path: r.Path, Query: r.Query, Text: r.About, Read: r.Page})
+	}
+	return all
+}
+
+// keptFileTimeout bounds the download of kept ticks, which have some MiB.
+const keptFileTimeout = time.Minute
+
+// keptFile answers /api/recording/file.
+func (s *Server) keptFile(w http.ResponseWriter, _ *http.Request) {
+	_ = http.NewResponseController(w).SetWriteDeadline(s.clock.Wall().Add(keptFileTimeout))
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Disposition", "attachment; filename=ticks.rec")
+	err := s.kept.Export(w)
+	var refusal *admin.Refusal
+	switch {
+	case errors.As(err, &refusal): // Nothing has been written.
+		w.Header().Del("Content-Disposition")
+		http.Error(w, refusal.Text, refusal.Status)
+	case err != nil: // The client sees that the file is truncated.
+		s.log.Warn("the kept ticks were not sent", "error", err)
+	}
+}
+
+// lastTicksPage answers /api/recording/last.
+func (s *Server) lastTicksPage(_ context.Context, query url.Values) (string, error) {
+	r, err := s.queriedRoom(query)
+	if err != nil {
+		return "", err
+	}
+	if r.ring == nil {
+		return "", admin.Refuse(http.StatusNotFound, "no past ticks are kept: start the server with --inspect-ring 60s")
+	}
+	h, err := s.kept.Keep(r.ring)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("ticks %d to %d are shown", h.First, h.Last), nil
+}
+
+// The execution traces of slow ticks, which Config.TraceDir has.
+
+// traceList is the answer of /api/traces. A trace also has the ticks of the time before its tick.
+type traceList struct {
+	Room   string           `json:"room"`
+	Covers time.Duration    `json:"covers_ns"`
+	Traces []tracedump.File `json:"traces"`
+}
+
+// traceRoutes returns the pages of traces.
+func (s *Server) traceRoutes() []admin.Route {
+	return []admin.Route{
+		{Path: "/api/traces", Text: "the execution traces of slow ticks of the default room, with --trace-dir", Read: s.tracesPage},
+		{Path: "/api/traces/file", Query: "?tick=977", Text: "one of them, for go tool trace", Page: http.HandlerFunc(s.traceFile), ByWriters: true},
+	}
+}
+
+// tracesPage answers /api/traces.
+func (s *Server) tracesPage(context.Context, url.Values) (any, error) {
+	l := traceList{Room: s.room.spec.Name, Covers: tracedump.Covers, Traces: []tracedump.File{}}
+	if s.traces != nil {
+		l.Traces = append(l.Traces, s.traces.Files()...)
+	}
+	return l, nil
+}
+
+// traceTimeout bounds the download of a trace, which has some MiB.
+const traceTimeout = time.Minute
+
+// traceFile answers /api/traces/file.
+func (s *Server) traceFile(w http.ResponseWriter, r *http.Request) {
+	tick, err := number(r.URL.Query(), "tick", 0)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	err = fs.ErrNotExist
+	if s.traces != nil {
+		err = s.serveTrace(w, r, tick)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		http.Error(w, fmt.Sprintf("there is no trace of tick %d: /api/traces lists them", tick), http.StatusNotFound)
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+	}
+}
+
+func (s *Server) serveTrace(w http.ResponseWriter, r *http.Request, tick uint64) error {
+	f, err := s.traces.OpenFile(tick)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // It was only read.
+	_ = http.NewResponseController(w).SetWriteDeadline(s.clock.Wall().Add(traceTimeout))
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=tick%d.trace", tick))
+	http.ServeContent(w, r, "", time.Time{}, f)
+	return nil
 }

@@ -4,14 +4,22 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
+	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/netloop/netloop/internal/admin"
 	"github.com/netloop/netloop/internal/codec"
 	"github.com/netloop/netloop/internal/inspect"
+	"github.com/netloop/netloop/internal/net/admission"
+	"github.com/netloop/netloop/internal/net/origin"
+	"github.com/netloop/netloop/internal/net/wsnet"
+	"github.com/netloop/netloop/internal/netvar/interest"
 	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/room"
 )
@@ -218,4 +226,199 @@ func (s *Server) costsPage(ctx context.Context, query url.Values) (any, error) {
 		}
 		return a
 	})
+}
+
+// gridsOnMap describes the room's grids of classes with a position on the map, with the viewpoints
+// of a client unless that is nil. It runs on the room's goroutine. Without whole it leaves out a
+// class if a read rule protects its position, because a viewpoint may be the position of such an
+// object.
+func (r *Room) gridsOnMap(client *room.Client, whole bool) []inspect.Grid {
+	grids := []inspect.Grid{}
+	for _, space := range r.e.World().Spaces() {
+		shape := space.Shape()
+		g := inspect.Grid{Classes: []string{}, Eyes: []inspect.Eye{}}
+		g.Cell, g.Inside, g.Border = shape.Measures()
+		axes := [2]int{0, 1}
+		for _, c := range r.schema.classes {
+			if !space.Holds(c.nv) || !mayShowOnMap(c.nv, whole) {
+				continue
+			}
+			if g.Classes = append(g.Classes, c.nv.Name()); len(g.Classes) == 1 {
+				axes = r.axesOf(space, c.nv)
+			}
+		}
+		if len(g.Classes) == 0 {
+			continue
+		}
+		if client != nil {
+			for _, e := range space.Eyes(&client.Peer().Viewer) {
+				at := [3]int32{e.Cell.X, e.Cell.Y, e.Cell.Z}
+				eye := inspect.Eye{Cell: [2]int32{at[axes[0]], at[axes[1]]}}
+				if e.Object != nil {
+					eye.Object = e.Object.ID().String()
+				}
+				g.Eyes = append(g.Eyes, eye)
+			}
+		}
+		grids = append(grids, g)
+	}
+	return grids
+}
+
+// mayShowOnMap reports whether a class has a position on the map that the request may see.
+func mayShowOnMap(c *state.Class, whole bool) bool {
+	x, y := c.Map()
+	return x != "" && !slices.ContainsFunc(c.DescribeLeaves(), func(l codec.LeafInfo) bool {
+		return !whole && l.Read != "" && (l.Name == x || l.Name == y)
+	})
+}
+
+// axesOf returns which two of a grid's three coordinates are the map's, 0 for x to 2 for z: a grid
+// may have X, Y and Z, and the map only X and Z. It compares the grid's positions of the first
+// objects with the two fields, and selects the nearest coordinate for each.
+func (r *Room) axesOf(space *interest.Space, c *state.Class) [2]int {
+	const looks = 8
+	var apart [2][3]float64
+	onX, onY := c.Map()
+	leaves := [2]int{slices.Index(c.LeafNames(), onX), slices.Index(c.LeafNames(), onY)}
+	n := 0
+	for o := range r.e.World().All(c) {
+		if !o.Published() {
+			continue
+		}
+		var values []any
+		newest := o.Hist.Newest()
+		if json.Unmarshal(c.AppendJSON(nil, &newest, 0), &values) != nil {
+			break
+		}
+		x, y, z := space.Position(o)
+		for i, leaf := range leaves {
+			v, _ := values[leaf].(float64)
+			for axis, at := range [3]float64{x, y, z} {
+				apart[i][axis] += math.Abs(at - v)
+			}
+		}
+		if n++; n == looks {
+			break
+		}
+	}
+	least := func(of [3]float64, but int) (axis int) {
+		if but >= 0 {
+			of[but] = math.Inf(1)
+		}
+		for i, d := range of {
+			if d < of[axis] {
+				axis = i
+			}
+		}
+		return axis
+	}
+	first := least(apart[0], -1)
+	return [2]int{first, least(apart[1], first)}
+}
+
+// The inspector's playground: a tab of the inspector joins as a client, and sends any declared
+// message.
+//
+//	GET  /api/methods      the types of all messages
+//	POST /api/client/open  role, origin, audit line ─▶ a key
+//	GET  /api/client?key=  a WebSocket ─▶ wsnet.Server ─▶ admission.Controller ─▶ a room
+//	topic payloads         the last messages of a method ◀─ room.Messages
+
+// playgroundRoutes returns the pages of the playground. The controller is nil on an offline
+// server.
+func (s *Server) playgroundRoutes(controller *admission.Controller) []admin.Route {
+	keys := new(admin.Keys)
+	routes := []admin.Route{
+		{Path: "/api/methods", Query: "?room=lobby", Text: "the declared messages and their types, for forms", Read: s.methodsPage},
+		{Path: "/api/payloads", Query: "?room=lobby&method=chat", Text: "the last messages of a method with their outcomes, while somebody asks; with the role write only", Read: s.payloadsPage},
+		{Path: "/api/client/open", Query: "?room=lobby&host=127.0.0.1:8080", Text: "lets a page of a host join as a client: the answer is that of /connect.json, with the path of a WebSocket", Act: s.openClientPage(controller, keys)},
+	}
+	if controller == nil {
+		return routes
+	}
+	all, _ := origin.Parse([]string{origin.Any}) // The admin listener has checked the origin.
+	s.tabSockets = wsnet.New(wsnet.Config{Admission: controller, Origins: all, Stats: s.transport, IdleTimeout: s.idle, Take: takeSocket, Through: s.simulatedStream()})
+	return append(routes, admin.Route{Path: "/api/client", Query: "?key=...", Text: "that WebSocket", Socket: s.tabSockets, Keys: keys})
+}
+
+// closeTabSockets returns when the goroutines of the tabs' clients have ended.
+func (s *Server) closeTabSockets() {
+	if s.tabSockets != nil {
+		s.tabSockets.Close()
+	}
+}
+
+// methodsPage answers /api/methods.
+func (s *Server) methodsPage(_ context.Context, query url.Values) (any, error) {
+	r, err := s.queriedRoom(query)
+	if err != nil {
+		return nil, err
+	}
+	return s.schema.s.Forms(r.e.Messages.Handles), nil
+}
+
+// payloadsAnswer is the answer of /api/payloads.
+type payloadsAnswer struct {
+	Tick     uint64         `json:"tick"`
+	Method   string         `json:"method"`
+	Payloads []room.Payload `json:"payloads"` // the newest first
+}
+
+// payloadsPage answers /api/payloads.
+func (s *Server) payloadsPage(ctx context.Context, query url.Values) (any, error) {
+	if !admin.MayWrite(ctx) {
+		return nil, admin.Refuse(http.StatusForbidden, "messages are data of players: they need a token with the role write")
+	}
+	r, err := s.queriedRoom(query)
+	if err != nil {
+		return nil, err
+	}
+	m, ok := s.schema.s.MethodNamed(query.Get("method"))
+	switch {
+	case !ok:
+		return nil, admin.Refuse(http.StatusNotFound, "there is no method %.64q: /api/methods lists them", query.Get("method"))
+	case m.Secret:
+		return nil, admin.Refuse(http.StatusForbidden, "the messages of %.64q are secret: see netloop.Secret", m.Queue.Name)
+	}
+	v, err := r.e.Questions.Ask(ctx, func(tick uint64) any {
+		list, ok := r.e.Messages.WatchPayloads(m)
+		if !ok {
+			return admin.Refuse(http.StatusServiceUnavailable, "too many methods are watched: try again in a few seconds")
+		}
+		return payloadsAnswer{Tick: tick, Method: m.Queue.Name, Payloads: append([]room.Payload{}, list...)}
+	})
+	if refusal, ok := v.(error); ok {
+		return nil, refusal
+	}
+	return v, err
+}
+
+// thisMachine begins the address of the game for a page of this machine. Browsers have
+// WebTransport on secure pages only, and the listener is not encrypted: from another machine its
+// page has none.
+const thisMachine = "127.0.0.1:"
+
+// openClientPage answers /api/client/open with the content of /connect.json. The WebSocket is a
+// path of this listener. The room in the query is for the log alone.
+func (s *Server) openClientPage(controller *admission.Controller, keys *admin.Keys) func(context.Context, url.Values) (string, error) {
+	return func(ctx context.Context, query url.Values) (string, error) {
+		if controller == nil {
+			return "", admin.Refuse(http.StatusConflict, "the server is offline: its clients are in its own process")
+		}
+		key, err := keys.New()
+		if err != nil {
+			return "", err
+		}
+		facts := s.webFacts()
+		info := facts.ConnectFor(query.Get("host"), "/api/client?key="+key)
+		if !strings.HasPrefix(info.Address, thisMachine) {
+			info.Address = ""
+		}
+		if at, err := netip.ParseAddrPort(admin.From(ctx)); err == nil {
+			info.Refused = refusedBy(controller)(net.TCPAddrFromAddrPort(at))
+		}
+		text, err := json.Marshal(info)
+		return string(text), err
+	}
 }

@@ -7,7 +7,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"time"
+	"unsafe"
 
+	"github.com/netloop/netloop/internal/codec"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/netvar/state"
 )
@@ -243,3 +245,106 @@ func (t *Tick) ScaledDelta() time.Duration { t.check("Tick.ScaledDelta"); return
 // or shorter accordingly. At a scale of 16 several periods may pass in a tick: one call replaces
 // all of them or, with [CatchUp], each period has its own call.
 func Scaled() EveryOption { return EveryOption{func(s *loop.Spec[*Tick]) { s.Scaled = true }} }
+
+// Deadline is a point in game time or in scaled time that can be replicated, so that server and
+// clients can count down to it. The zero Deadline has passed.
+type Deadline struct {
+	// at is the game time if it is not negative, and otherwise the bitwise complement of the scaled
+	// time. So the sign selects the clock; on the wire the lowest bit does.
+	at codec.Instant
+}
+
+// In returns the deadline after d of game time from this tick.
+func (t *Tick) In(d time.Duration) Deadline {
+	t.check("Tick.In")
+	at := ahead(t.now.GameTime, d)
+	t.await(loop.GameClock, at)
+	return Deadline{codec.Instant{At: at}}
+}
+
+// InScaled returns the deadline after d of scaled time from this tick. The time left does not
+// decrease while the room is paused.
+func (t *Tick) InScaled(d time.Duration) Deadline {
+	t.check("Tick.InScaled")
+	at := ahead(t.now.ScaledTime, d)
+	t.await(loop.ScaledClock, at)
+	return Deadline{codec.Instant{At: ^at}}
+}
+
+// await makes a sleeping room wake when a deadline has passed.
+func (t *Tick) await(clock loop.TimerClock, at time.Duration) {
+	if t.room != nil && t.room.e != nil {
+		t.room.e.Sleep.Await(clock, at)
+	}
+}
+
+// Scaled reports whether the deadline is in scaled time.
+func (d Deadline) Scaled() bool { return d.at.At < 0 }
+
+// Left returns the time until the deadline, in the deadline's clock and at least 0.
+func (d Deadline) Left(t *Tick) time.Duration {
+	t.check("Deadline.Left")
+	if d.Scaled() {
+		return max(0, ^d.at.At-t.now.ScaledTime)
+	}
+	return max(0, d.at.At-t.now.GameTime)
+}
+
+// Passed reports whether the deadline has passed.
+func (d Deadline) Passed(t *Tick) bool { return d.Left(t) == 0 }
+
+// Moment is a point between two snapshots: the state Alpha of the way from the end of tick From to
+// the end of tick To. A client draws the game at a moment, client.Client.ViewMoment, and sends the
+// moment with its inputs. [Tick.ViewMoment] returns the value that the server has accepted, and
+// [Object.At] the state of an object at a moment. The zero Moment means no moment.
+type Moment struct {
+	From, To uint64
+	Alpha    float64 // from 0 to below 1
+}
+
+// ViewMoment returns the client's view for [Object.At]: the moment that the player saw when it
+// aimed. In the handler of [Input] it is the view of the handled input, for the client that sent
+// the input. Elsewhere it is the view of the input that ran last. For a step without an input, the
+// last view advances with time. Before the client's first input there is no view.
+//
+// The server accepts only plausible views: the client has both snapshots, one follows the other,
+// they are not older than [RoomSpec] MaxRewind permits, and the view advances with time, within an
+// eighth of a second in each second. It replaces any other view by the nearest plausible view, and
+// counts it: see [LinkStats]. ViewMoment panics on a client.
+func (t *Tick) ViewMoment(c *Client) Moment {
+	t.server("Tick.ViewMoment")
+	c.mustExist("Tick.ViewMoment")
+	return Moment(c.e.View())
+}
+
+// At returns the state that the object had at a moment, from its history. It interpolates between
+// the two snapshots by the tags lerp= of the fields (see [Lerp]), as a client does to draw the
+// object. It reports false if the object did not exist yet, no longer exists, or if the history no
+// longer has the moment: it has the changes of 128 ticks, and at most 384 KiB. So an object that
+// has just despawned cannot be hit, even if a client still sees it. For the zero Moment At returns
+// [Object.State].
+//
+// The state is the same for all clients: At does not consider whether a client sees the object,
+// which fields it may read, or whether the newest changes have arrived at the client. Fields that
+// are not sent are zero. Do not change slices and maps in the state. At allocates memory only once
+// for each change of a string, a slice or a similar value. It panics on a client: use client.View
+// there.
+func (o *Object[S]) At(m Moment) (s S, ok bool) {
+	switch {
+	case !o.o.Original():
+		panic("netloop: Object.At works on the server only. A client draws what client.View returns")
+	case !o.o.Alive():
+		return s, false
+	case m == Moment{}:
+		return o.State(), true
+	}
+	d, ok := o.o.At(state.Moment(m))
+	if !ok {
+		return s, false
+	}
+	if d.Base != nil {
+		s = *(*S)(d.Base)
+	}
+	d.Write(unsafe.Pointer(&s))
+	return s, true
+}
