@@ -212,6 +212,25 @@ func TestFramesFollowTheServersTime(t *testing.T) {
 	}
 }
 
+// A room that sleeps measures no inputs. Once the last sample is old, a target above the estimate
+// falls to it, and one below remains.
+func TestOldSamplesDoNotKeepALongLead(t *testing.T) {
+	line := loop.Timeline{Rate: loop.Hz(10), Fixed: loop.Hz(20)}
+	s := serverTime{timeline: line}
+	s.epochMoved(loop.Epoch{Tick: 1})
+	s.lead.begin(0, 100*ms, s.sync.RTT(), line)
+	first, old := s.lead.target, max(leadSampleSpan, s.lead.samples.span)
+	s.lead.samples.add(0, 500*ms)
+	for _, frame := range []struct{ now, target, want time.Duration }{
+		{old, first + time.Second, first + time.Second}, {old + 1, first + time.Second, first}, {old + 2, 10 * ms, 10 * ms},
+	} {
+		s.lead.target = frame.target
+		if s.input(frame.now, time.Unix(1, 0), ms); s.lead.target != frame.want {
+			t.Errorf("at %v a target of %v is then %v, want %v", frame.now, frame.target, s.lead.target, frame.want)
+		}
+	}
+}
+
 // A flush may be a quarter of a tick early, and one late flush is made up for. While the server is
 // silent there are ten a second.
 func TestFlushesHaveTheirPace(t *testing.T) {
