@@ -348,6 +348,14 @@ describe("the inspector", { concurrency: 1 }, () => {
     const server = await Server.start([...guarded, "--faults.work", "100"], {}, "faults");
     try {
       const i = await Inspector.open(server, "playground");
+      // A choice that is noted in the address does not undo a click on another view.
+      await until("the methods are listed", () => i.page.evaluate(() => document.querySelector("[aria-label=Method]").options.length > 1));
+      await i.page.evaluate(() => {
+        document.querySelector("nav a[href='#log']").click();
+        document.querySelector("[aria-label=Method]").dispatchEvent(new Event("change"));
+      });
+      await i.shows("nav [aria-current]", /^Log$/);
+      await i.page.click("nav a[href='#playground']");
       const open = async (room, token) => {
         await i.page.fill("main [aria-label=Room]", room);
         await i.page.fill("[aria-label='Token of the game']", token);

@@ -54,6 +54,7 @@ class Inspector implements Context {
   }
 
   note(parameters: Record<string, string | number>): void {
+    if (location.hash.slice(1) !== address(this.kind.name, this.parameters)) return; // The address names another view, which is not shown yet.
     for (const [k, v] of Object.entries(parameters)) this.parameters.set(k, String(v));
     history.replaceState(null, "", `#${address(this.kind.name, this.parameters)}`);
   }

@@ -56,7 +56,7 @@ export const playground: Kind = {
     const send = h("button", { type: "button", class: "primary", click: () => transmit() }, "send");
     const reader = h("p", { class: "soft", hidden: true }, "Opening a client needs a token of role write, of the file of --admin-token-file.");
     const editor = h("div"), wrong = h("p", { class: "wrong", role: "status" });
-    let form: MessageForm | undefined, described = "";
+    let form: MessageForm | undefined, described = "", ended = false;
 
     root.append(
       h("section", { class: "opening" },
@@ -86,6 +86,7 @@ export const playground: Kind = {
       try {
         const [f, c] = await Promise.all([get<Forms>("/api/methods", { room: of || undefined }), get<Class[]>("/api/classes")]);
         [forms, classes] = [f, c.map((x) => x.name)];
+        if (ended) return; // Another view owns the address now.
       } catch (e) {
         return text(wrong, (e as Error).message);
       }
@@ -182,7 +183,7 @@ export const playground: Kind = {
     return {
       topics: () => [],
       on: () => {},
-      end: () => { clearInterval(timer); redraw = () => {}; },
+      end: () => { clearInterval(timer); redraw = () => {}; ended = true; },
     };
   },
 };
