@@ -23,7 +23,7 @@ type bench struct {
 	self                   string    // this program
 	dir                    string    // for files between programs
 	serverCore, playerCore int
-	profileTo              string        // of the measured turn; empty is none
+	profiling              bool          // in the measured turn
 	gogc                   string        // of the servers; empty is this program's
 	patience               time.Duration // until all clients are in
 }

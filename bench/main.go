@@ -40,6 +40,7 @@ func main() {
 	if len(os.Args) > 1 && roles[os.Args[1]] != nil {
 		role := os.Args[1]
 		os.Args = append([]string{role}, os.Args[2:]...)
+		profileBySignal()
 		roles[role]()
 		return
 	}
@@ -117,7 +118,7 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	flags.StringVar(&o.server, "server", "", "another build of this program, measured in turn with this one: its servers and its clients")
 	flags.BoolVar(&o.bare, "bare", true, "measure bare quic-go too")
 	flags.BoolVar(&o.capacity, "capacity", false, "look for how many clients a core holds: lateness p99 at most 0.5 ms and no overrun")
-	flags.BoolVar(&o.profile, "profile", false, "print where a client's microseconds go, by a profile of the server")
+	flags.BoolVar(&o.profile, "profile", false, "print where a client's microseconds go, by profiles of the server and of the clients")
 	flags.BoolVar(&o.memory, "memory", false, "print what a client adds to a server's memory, with GOGC at 100 and at 50")
 	flags.StringVar(&o.page, "cost", "", "measure all that this page shows, and write it there: twenty minutes")
 	parts := flags.String("sections", strings.Join(sectionNames(), " "), "what of that page is measured")

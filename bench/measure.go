@@ -34,6 +34,7 @@ type sample struct {
 	out, in        float64 // datagrams per client and tick
 	outBytes       float64 // size of one sent datagram
 	inBytes        float64 // of one received datagram
+	allocations    float64 // per client and tick, with a profile
 	resident       float64 // bytes of the server's memory per client
 	snapshots      float64 // per second of the median client; 0 for bare quic-go
 	late           float64 // delay of the clients' frames in ms, p99
@@ -70,9 +71,9 @@ func (b *bench) take(ctx context.Context, t turn) (s sample, err error) {
 	result := filepath.Join(b.dir, "result")
 	_ = os.Remove(result) // Remove the file of the previous clients.
 	ramp := time.Duration(t.clients) * 10 * time.Millisecond
-	player, err := start(t.program, b.playerCore, nil, t.play, append([]string{
+	player, err := start(t.program, b.playerCore, b.playersEnv(), t.play, append([]string{
 		"--addr", cmp.Or(at.Web, at.Listen), "--clients", strconv.Itoa(t.clients), "--ramp", ramp.String(),
-		"--warmup", b.opts.warmup.String(), "--duration", (b.opts.window + time.Second/2).String(), "--out", "json=" + result,
+		"--warmup", b.opts.warmup.String(), "--duration", (b.windows() + time.Second/2).String(), "--out", "json=" + result,
 	}, t.playerArgs...)...)
 	if err != nil {
 		return s, err
@@ -97,6 +98,14 @@ func (b *bench) take(ctx context.Context, t turn) (s sample, err error) {
 	return s, s.judge(result, t.clients, b.opts.rate)
 }
 
+// windows returns the measured time.
+func (b *bench) windows() time.Duration {
+	if b.profiling { // Allocations are counted first, without those of the profiles.
+		return 2*b.opts.window + time.Second
+	}
+	return b.opts.window
+}
+
 // window waits until all clients play, and measures.
 func (b *bench) window(ctx context.Context, admin string, server, player *measure.Process, clients int) (s sample, err error) {
 	if err := b.allIn(ctx, admin, player, clients); err != nil {
@@ -105,13 +114,19 @@ func (b *bench) window(ctx context.Context, admin string, server, player *measur
 	if err := measure.Sleep(ctx, b.opts.warmup+time.Second/4); err != nil {
 		return s, err
 	}
+	var allocations float64
+	if b.profiling {
+		if allocations, err = b.allocations(ctx, admin); err != nil {
+			return s, err
+		}
+	}
 	before, err := read(ctx, admin, server, player)
 	if err != nil {
 		return s, err
 	}
 	wait := func() error { return measure.Sleep(ctx, b.opts.window) }
-	if b.profileTo != "" {
-		wait = func() error { return b.fetchProfile(ctx, admin) }
+	if b.profiling {
+		wait = func() error { return b.profileBoth(ctx, admin, player) }
 	}
 	if err := wait(); err != nil {
 		return s, err
@@ -120,7 +135,9 @@ func (b *bench) window(ctx context.Context, admin string, server, player *measur
 	if err != nil {
 		return s, err
 	}
-	return between(before, after, clients)
+	s, err = between(before, after, clients)
+	s.allocations = allocations / float64(s.ticks.Ticks*uint64(clients))
+	return s, err
 }
 
 // errEnded is the error of a window in which the clients ended before the measurement.

@@ -10,51 +10,126 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
+	"runtime/pprof"
 	"slices"
 	"strings"
+	"syscall"
 	"text/tabwriter"
 	"time"
 
+	"github.com/netloop/netloop/bench/measure"
 	"github.com/netloop/netloop/client"
 )
 
-// profiles measures each arrangement once more while the server profiles itself, and prints a
-// breakdown of a client's microseconds.
+// profiles measures each arrangement once more while both programs profile themselves, and prints
+// breakdowns of a client's microseconds: of the server's, and of its own program's.
 func (b *bench) profiles(ctx context.Context, out io.Writer) error {
+	defer func() { b.profiling = false }()
 	for _, a := range b.opts.only {
 		fmt.Fprintf(b.about, "%s %v, profile\n", time.Now().Format(time.TimeOnly), a)
-		file := filepath.Join(b.dir, "profile")
-		b.profileTo = file
+		b.profiling = true
 		s, err := b.take(ctx, b.netloopTurn(a, b.self, client.QUIC))
-		b.profileTo = ""
 		if err != nil {
 			return fmt.Errorf("%v, profile: %w", a, err)
 		}
-		text, err := exec.CommandContext(ctx, "go", "tool", "pprof", "-traces", b.self, file).Output()
-		if err != nil {
-			return fmt.Errorf("go tool pprof: %w", err)
+		fmt.Fprintf(out, "\n%v: where a client's %.1f µs a tick go on the server, with %.2f allocations\n", a, s.perClient(b.opts.rate, a.clients), s.allocations)
+		if err := b.breakdown(ctx, out, b.profileOf(served), s.perClient(b.opts.rate, a.clients)); err != nil {
+			return err
 		}
-		shares := split(text)
-		fmt.Fprintf(out, "\n%v: where a client's %.1f µs a tick go\n", a, s.perClient(b.opts.rate, a.clients))
-		tab := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-		for _, what := range slices.SortedFunc(maps.Keys(shares), func(x, y string) int { return cmp.Compare(shares[y], shares[x]) }) {
-			fmt.Fprintf(tab, "%s\t%.1f µs\t%.0f %%\n", what, shares[what]*s.perClient(b.opts.rate, a.clients), 100*shares[what])
-		}
-		if err := tab.Flush(); err != nil {
+		micros := s.player * 1e6 / float64(a.clients*b.opts.rate)
+		fmt.Fprintf(out, "%v: where its own %.1f µs go\n", a, micros)
+		if err := b.breakdown(ctx, out, b.profileOf(playing), micros); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// fetchProfile requests a server's profile of the window.
-func (b *bench) fetchProfile(ctx context.Context, admin string) error {
+// breakdown prints the shares of a profile, the largest first.
+func (b *bench) breakdown(ctx context.Context, out io.Writer, file string, micros float64) error {
+	text, err := exec.CommandContext(ctx, "go", "tool", "pprof", "-traces", b.self, file).Output()
+	if err != nil {
+		return fmt.Errorf("go tool pprof: %w", err)
+	}
+	shares := split(text)
+	tab := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, what := range slices.SortedFunc(maps.Keys(shares), func(x, y string) int { return cmp.Compare(shares[y], shares[x]) }) {
+		fmt.Fprintf(tab, "%s\t%.1f µs\t%.0f %%\n", what, shares[what]*micros, 100*shares[what])
+	}
+	return tab.Flush()
+}
+
+// served and playing name the profiles of the server and of its clients.
+const served, playing = "served.pprof", "playing.pprof"
+
+// profileOf returns the file of a profile.
+func (b *bench) profileOf(program string) string { return filepath.Join(b.dir, program) }
+
+// profileVar is the environment variable with the file for a clients' profile.
+const profileVar = "NETLOOP_BENCH_PROFILE"
+
+// playersEnv returns the additional environment of clients.
+func (b *bench) playersEnv() []string {
+	if !b.profiling {
+		return nil
+	}
+	return []string{profileVar + "=" + b.profileOf(playing)}
+}
+
+// profileBySignal lets SIGUSR1 start and stop this program's profile, if the environment has a file
+// for it.
+func profileBySignal() {
+	file := os.Getenv(profileVar)
+	if file == "" {
+		return
+	}
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGUSR1)
+	go func() {
+		<-signals
+		var b bytes.Buffer
+		_ = pprof.StartCPUProfile(&b) // No other one runs.
+		<-signals
+		pprof.StopCPUProfile()
+		if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+		}
+	}()
+}
+
+// profileBoth profiles the server and its clients for a window.
+func (b *bench) profileBoth(ctx context.Context, admin string, player *measure.Process) error {
+	player.Signal(syscall.SIGUSR1)
 	text, err := get(ctx, admin, fmt.Sprintf("/debug/pprof/profile?seconds=%g", b.opts.window.Seconds()))
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(b.profileTo, text, 0o600)
+	player.Signal(syscall.SIGUSR1)
+	return os.WriteFile(b.profileOf(served), text, 0o600)
+}
+
+// allocations returns the number of allocations of a server in a window, without those of the
+// question itself.
+func (b *bench) allocations(ctx context.Context, admin string) (float64, error) {
+	var counts [3]float64
+	for i := range counts {
+		text, err := get(ctx, admin, "/debug/pprof/allocs?debug=1")
+		if err != nil {
+			return 0, err
+		}
+		_, tail, _ := bytes.Cut(text, []byte("\n# Mallocs = "))
+		if _, err := fmt.Sscan(string(tail), &counts[i]); err != nil {
+			return 0, fmt.Errorf("the server's number of allocations: %w", err)
+		}
+		if i == 1 {
+			if err := measure.Sleep(ctx, b.opts.window); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return counts[2] - counts[1] - (counts[1] - counts[0]), nil
 }
 
 // split adds up the samples of a profile, as `go tool pprof -traces` prints them, by purpose. The
@@ -95,6 +170,7 @@ func split(traces []byte) map[string]float64 {
 // wherever maps functions to purposes. A sample has the purpose of the first entry whose function
 // is anywhere in its stack.
 var wherever = []struct{ what, in string }{
+	{"waiting and waking: timers", "internal/clock.(*alarm"},
 	{"collecting garbage", "runtime.gcBgMarkWorker"},
 	{"collecting garbage", "runtime.bgsweep"},
 	{"collecting garbage", "runtime.gcAssistAlloc"},
@@ -124,14 +200,17 @@ var wherever = []struct{ what, in string }{
 var owners = []struct{ what, prefix string }{
 	{"cryptography", "crypto/"},
 	{"cryptography", "golang.org/x/crypto"},
+	{"sealed records", "github.com/pion/"},
+	{"sealed records", "github.com/netloop/netloop/internal/net/sealed"},
 	{"cryptography", "github.com/quic-go/quic-go/internal/handshake"},
 	{"quic-go", "github.com/quic-go/"},
 	{"sessions and sockets", "github.com/netloop/netloop/internal/transport"},
+	{"sessions and sockets", "github.com/netloop/netloop/internal/net/"},
 	{"replication", "github.com/netloop/netloop/internal/netvar"},
 	{"replication", "github.com/netloop/netloop/internal/codec"},
 	{"replication", "github.com/netloop/netloop/internal/wire"},
 	{"replication", "github.com/netloop/netloop/internal/grid"},
-	{"room, loop and game", "github.com/netloop/netloop"},
+	{"room, loop and game", "github.com/netloop/netloop"}, // A client has a loop, too.
 	{"room, loop and game", "main."},
 }
 
