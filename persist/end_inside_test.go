@@ -56,7 +56,7 @@ func TestTheFinalSaveIsRetried(t *testing.T) {
 		"fails for good":   {store: failing{err: ouch}, min: 7750 * time.Millisecond, max: 7750 * time.Millisecond, calls: 6, err: ouch},
 		"works again":      {store: failing{err: ouch, mended: 2 * time.Second}, min: 3750 * time.Millisecond, max: 3750 * time.Millisecond, calls: 5, stored: true},
 		"a newer room":     {store: failing{err: ErrSuperseded}, calls: 1, err: ErrSuperseded},
-		"does not answer":  {store: failing{waiting: true}, min: time.Minute, max: time.Minute, calls: 1, err: context.DeadlineExceeded},
+		"does not answer":  {store: failing{waiting: true}, min: time.Minute, max: time.Minute, calls: 6, err: context.DeadlineExceeded},
 		"an earlier save":  {busy: true, min: time.Minute, max: time.Minute, err: context.DeadlineExceeded},
 		"no changes":       {same: true},
 		"a room that fell": {code: netloop.CodeInternal},
@@ -82,6 +82,18 @@ func TestTheFinalSaveIsRetried(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A save that the store does not answer fails after 10 s, so that it is logged and tried again.
+func TestASaveWithoutAnAnswerFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, n := &failing{waiting: true}, 7
+		s := &Saver[int]{cfg: Config[int]{Keeper: New(store), Save: func() *int { return &n }}, calls: make(chan struct{}, 1)}
+		began := time.Now()
+		if err := s.write()(t.Context(), 1); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 10*time.Second {
+			t.Errorf("a save without an answer has returned after %v with %v", time.Since(began), err)
+		}
+	})
 }
 
 // A room that was not handed over stores its last changes: the failed attempt has ended.

@@ -38,6 +38,9 @@ const (
 	// attempts is the number of attempts to load the state, and to store it at the end of a room.
 	// Their pauses take about 8 s.
 	attempts = 6
+	// callTimeout bounds a call of the store. A store that does not answer counts as failed: its
+	// failure is logged, and the newest state is tried again.
+	callTimeout = 10 * time.Second
 )
 
 // Saver stores the state of one room. It belongs to the room's goroutine.
@@ -70,7 +73,10 @@ func Keep[T any](r *netloop.Room, c Config[T]) (s *Saver[T], stored *T, err erro
 	}
 	s = &Saver[T]{cfg: c, incarnation: r.Incarnation(), calls: make(chan struct{}, 1)}
 	record, err := netloop.Fetch(r, func(ctx context.Context) (record []byte, err error) {
-		err = repeat(ctx, attempts, func() (err error) { record, err = c.Keeper.store.Load(ctx, c.Key, s.incarnation); return err })
+		err = repeat(ctx, attempts, func(ctx context.Context) (err error) {
+			record, err = c.Keeper.store.Load(ctx, c.Key, s.incarnation)
+			return err
+		})
 		if err != nil {
 			r.Log().Error("the state of a room cannot be loaded", "key", c.Key, "error", err)
 			return nil, netloop.Refuse(netloop.CodeBusy, "the state of the room cannot be loaded: try again later")
@@ -91,16 +97,19 @@ func Keep[T any](r *netloop.Room, c Config[T]) (s *Saver[T], stored *T, err erro
 	return s, stored, nil
 }
 
-// repeat calls fn until it succeeds, up to most times. It ends early with ctx, or once the room
-// is superseded.
-func repeat(ctx context.Context, most int, fn func() error) (err error) {
+// repeat calls fn until it succeeds, up to most times, each for at most callTimeout. It ends early
+// with ctx, or once the room is superseded.
+func repeat(ctx context.Context, most int, fn func(ctx context.Context) error) (err error) {
 	for n := range most {
 		if n > 0 {
 			wait, cancel := context.WithTimeout(ctx, retryMin<<(n-1))
 			<-wait.Done()
 			cancel()
 		}
-		if err = fn(); err == nil || errors.Is(err, ErrSuperseded) || ctx.Err() != nil {
+		call, cancel := context.WithTimeout(ctx, callTimeout)
+		err = fn(call)
+		cancel()
+		if err == nil || errors.Is(err, ErrSuperseded) || ctx.Err() != nil {
 			break
 		}
 	}
@@ -206,7 +215,7 @@ func (s *Saver[T]) write() func(ctx context.Context, most int) error {
 		if number < s.stored {
 			return nil
 		}
-		err := repeat(ctx, most, func() error { return call(ctx) })
+		err := repeat(ctx, most, call)
 		if err == nil {
 			s.stored = number
 		}
@@ -244,7 +253,10 @@ func (s *Saver[T]) resume(ctx context.Context, r *netloop.Room) {
 		return
 	}
 	s.incarnation = r.Incarnation()
-	err := repeat(ctx, attempts, func() error { _, err := s.cfg.Keeper.store.Load(ctx, s.cfg.Key, s.incarnation); return err })
+	err := repeat(ctx, attempts, func(ctx context.Context) error {
+		_, err := s.cfg.Keeper.store.Load(ctx, s.cfg.Key, s.incarnation)
+		return err
+	})
 	if err != nil {
 		r.Log().Warn("the record of a room that continues may be loaded by an older room", "key", s.cfg.Key, "error", err)
 	}

@@ -7,7 +7,8 @@ import (
 )
 
 // Store keeps records by key. Each key belongs to the largest incarnation that has loaded it. Any
-// goroutine may use a store. The calls for one room never overlap.
+// goroutine may use a store. The calls for one room never overlap. Each call has a context that
+// ends after 10 s at the latest, and must return soon after: until then the room stores no change.
 type Store interface {
 	// Load returns the record of a key, nil without one, and makes the incarnation the owner of the
 	// key. It fails with [ErrSuperseded] if a larger one is the owner.
