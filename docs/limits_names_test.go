@@ -11,6 +11,8 @@ import (
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/client"
 	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/match"
+	"github.com/netloop/netloop/persist"
 )
 
 // options are the options that a limit may name.
@@ -21,13 +23,16 @@ var options = map[string]any{
 
 // configured are the types whose fields and methods a limit may name.
 var configured = map[string]reflect.Type{
-	"Client":           reflect.TypeFor[*netloop.Client](),
-	"Config":           reflect.TypeFor[netloop.Config](),
-	"Reservation":      reflect.TypeFor[netloop.Reservation](),
-	"RPCLimits":        reflect.TypeFor[netloop.RPCLimits](),
-	"RoomSpec":         reflect.TypeFor[netloop.RoomSpec](),
-	"client.Config":    reflect.TypeFor[client.Config](),
-	"client.Reconnect": reflect.TypeFor[client.Reconnect](),
+	"Client":            reflect.TypeFor[*netloop.Client](),
+	"Config":            reflect.TypeFor[netloop.Config](),
+	"Reservation":       reflect.TypeFor[netloop.Reservation](),
+	"RPCLimits":         reflect.TypeFor[netloop.RPCLimits](),
+	"RoomSpec":          reflect.TypeFor[netloop.RoomSpec](),
+	"client.Config":     reflect.TypeFor[client.Config](),
+	"match.Config":      reflect.TypeFor[match.Config[int]](),
+	"match.QueueConfig": reflect.TypeFor[match.QueueConfig[int]](),
+	"persist.Config":    reflect.TypeFor[persist.Config[int]](),
+	"client.Reconnect":  reflect.TypeFor[client.Reconnect](),
 }
 
 // The configuration that a limit names exists: a field, a method, an option or a flag.

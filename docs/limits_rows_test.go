@@ -274,6 +274,18 @@ var limitRows = map[string][]string{
 		"messages that wait for one stage | {StageCapacity}; beyond it {SenderShare} of each sender",
 		"accounts of departed clients with a debt to a limit | {MaxDebts}",
 	},
+	"match": {
+		"parties that wait in a `match.Queue` | {defaultMaxParties}",
+		"… comparisons of a tick | {comparisonsPerTick}; {matesTried} of one party in each round",
+		"rooms that `match.Rooms` asks for seats | {maxTries}",
+		"… the time of a request | {defaultTimeout}",
+	},
+	"persist": {
+		"a call of a `persist.Store` | {callTimeout}",
+		"… the pause after a failed one | {retryMin}, twice as long each time, and {retryMax} with a random part",
+		"… attempts to load a record, and to save at the end of a room | {attempts}",
+		"saves of a room, in game time | one in {defaultEvery}",
+	},
 	"internal/schema": {
 		"… the time limit of each | {DefaultTimeout}",
 	},
