@@ -61,6 +61,7 @@ type Queue[P any] struct {
 	waiting []*waiting[P] // the oldest first
 	of      map[netloop.ClientID]*waiting[P]
 	seed    int // the next party for which mates are searched
+	end     int // the end of the round: parties that come later are searched in the next one
 	round   int // the number of searches of the whole queue
 	took    time.Duration
 }
@@ -83,7 +84,8 @@ const (
 	defaultMaxParties = 10_000
 	// comparisonsPerTick bounds the work of a tick to about a millisecond.
 	comparisonsPerTick = 20_000
-	// matesTried is the number of parties that one search for mates compares.
+	// matesTried is the number of parties that one search for mates tries, unless a match needs more
+	// than half as many players.
 	matesTried = 200
 )
 
@@ -110,7 +112,7 @@ func (q *Queue[P]) Add(t *netloop.Tick, p Party[P]) error {
 	}
 	if len(q.of) == 0 { // No search runs, which would remove the parties that have left.
 		clear(q.waiting)
-		q.waiting = q.waiting[:0]
+		q.waiting, q.seed, q.end = q.waiting[:0], 0, 0
 	}
 	if len(q.waiting) >= q.cfg.MaxParties {
 		return ErrQueueFull
@@ -158,21 +160,18 @@ func (q *Queue[P]) Expected() time.Duration { return q.took }
 
 // search searches mates for as many parties as a tick permits, from the oldest on.
 func (q *Queue[P]) search(t *netloop.Tick) {
-	if q.seed >= len(q.waiting) {
-		q.seed = 0
+	if q.seed >= q.end {
+		q.waiting = slices.DeleteFunc(q.waiting, func(w *waiting[P]) bool { return w.gone })
+		q.seed, q.end = 0, len(q.waiting)
 		q.round++
 	}
-	if q.seed == 0 {
-		q.waiting = slices.DeleteFunc(q.waiting, func(w *waiting[P]) bool { return w.gone })
-	}
-	for left := comparisonsPerTick; left > 0 && q.seed < len(q.waiting); q.seed++ {
+	for left := comparisonsPerTick; left > 0 && q.seed < q.end; q.seed++ {
 		w := q.waiting[q.seed]
 		if w.gone {
 			continue
 		}
-		left -= min(matesTried, len(q.waiting)) + 1
-		teams := q.mates(t.GameTime(), w)
-		if teams == nil {
+		teams, work := q.mates(t.GameTime(), w)
+		if left -= work; teams == nil {
 			continue
 		}
 		m := Match[P]{Teams: make([][]Party[P], len(teams))}
@@ -195,32 +194,40 @@ func (q *Queue[P]) note(waited time.Duration) {
 	q.took += (waited - q.took) / 10
 }
 
-// mates returns the teams of a match with a party, or nil. It compares up to matesTried parties:
-// first the oldest ones, and in each round another part of the queue.
-func (q *Queue[P]) mates(now time.Duration, w *waiting[P]) [][]*waiting[P] {
+// mates returns the teams of a match with the next party, or nil, and the number of comparisons. It
+// tries the oldest parties first. Of a long queue it tries a part: in the first round the parties
+// that came after the next one, then the part after that.
+func (q *Queue[P]) mates(now time.Duration, w *waiting[P]) (found [][]*waiting[P], work int) {
 	need := q.cfg.Teams*q.cfg.TeamSize - len(w.Players)
 	chosen := []*waiting[P]{w}
 	n := len(q.waiting)
+	tries := min(n, max(matesTried, 2*need))
 	first := 0
-	if n > matesTried {
-		first = q.round * matesTried % n
+	if tries < n {
+		first = q.seed + 1 + q.round*tries
 	}
-	for i := 0; i < min(n, matesTried) && need > 0; i++ {
+	for i := 0; i < tries && need > 0; i++ {
 		mate := q.waiting[(first+i)%n]
-		if mate == w || mate.gone || !q.fits(now, mate, chosen) {
+		work++
+		if mate == w || mate.gone || len(mate.Players) > need {
+			continue
+		}
+		work += len(chosen) - 1
+		if !q.fits(now, mate, chosen) {
 			continue
 		}
 		chosen = append(chosen, mate)
-		if q.teams(chosen) == nil { // Its size fits into no team.
+		// One player has a place in any team that is not full.
+		if len(mate.Players) > 1 && q.teams(chosen) == nil {
 			chosen = chosen[:len(chosen)-1]
 			continue
 		}
 		need -= len(mate.Players)
 	}
 	if need > 0 {
-		return nil
+		return nil, work + 1
 	}
-	return q.teams(chosen)
+	return q.teams(chosen), work + 1
 }
 
 // fits reports whether a party and each of the others accept each other.
