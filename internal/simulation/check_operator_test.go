@@ -1,11 +1,14 @@
 package simulation
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +30,7 @@ type operator struct {
 	p        *play
 	asks     []*ask
 	disabled map[systemKey]uint64 // with the runs of the system until then
+	asked    map[systemKey]*ask   // the newest request for a system
 	emulated []*ask               // requests of networks that were granted
 }
 
@@ -52,7 +56,9 @@ type ask struct {
 // askTime bounds a request, as the inspector's listener does.
 const askTime = 5 * time.Second
 
-func newOperator(p *play) operator { return operator{p: p, disabled: map[systemKey]uint64{}} }
+func newOperator(p *play) operator {
+	return operator{p: p, disabled: map[systemKey]uint64{}, asked: map[systemKey]*ask{}}
+}
 
 // act asks for a page, or lets the server do something.
 func (o *operator) act(e *Event) {
@@ -109,22 +115,27 @@ func (o *operator) about(key roomKey, path string, id netloop.ClientID, q url.Va
 	})
 }
 
+const disablePath = "/api/systems/disable"
+
 // able disables a system, or enables it again.
 func (o *operator) able(f *roomFacts, system string, enable bool) {
-	q, k, path := url.Values{"room": {f.key.name}, "system": {system}}, systemKey{f.key, system}, "/api/systems/disable"
+	q, k, path := url.Values{"room": {f.key.name}, "system": {system}}, systemKey{f.key, system}, disablePath
 	if enable {
 		path = "/api/systems/enable"
 		delete(o.disabled, k)
 	}
-	o.ask(f.key, path, q, func(a *ask) {
+	a := &ask{key: f.key, path: path, query: q}
+	o.asked[k] = a
+	a.then = func(a *ask) {
 		known := strings.HasPrefix(system, "simulation.") && (f.gameRoom.rules.Often || system != "simulation.often")
 		if known != (a.err == nil) && o.p.rooms.of(f.key) != nil {
 			o.p.fail("operator", "%s of %q: %v", path, system, a.err)
 		}
-		if a.err == nil && !enable {
+		if a.err == nil && !enable && o.asked[k] == a {
 			o.disabled[k] = f.gameRoom.changes
 		}
-	})
+	}
+	o.begin(a)
 }
 
 // close closes a room.
@@ -217,8 +228,11 @@ func (o *operator) check() {
 
 // heal enables all systems, and removes emulated networks.
 func (o *operator) heal() {
-	for k := range o.disabled {
-		if f := o.p.rooms.of(k.room); f != nil {
+	keys := slices.SortedFunc(maps.Keys(o.asked), func(a, b systemKey) int {
+		return cmp.Or(cmp.Compare(a.room.name, b.room.name), cmp.Compare(a.system, b.system))
+	})
+	for _, k := range keys {
+		if f := o.p.rooms.of(k.room); f != nil && o.asked[k].path == disablePath {
 			o.able(f, k.system, true)
 		}
 	}

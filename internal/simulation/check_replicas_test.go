@@ -79,8 +79,9 @@ func (r *replicas) compare(f *roomFacts, g *bot) {
 			r.p.fail("replicas", "bot %d is no client of room %q", g.n, f.key.name)
 			return
 		}
-		if !ok && r.p.rooms.now()-f.joined <= f.spec.SpectatorDelay+time.Second {
-			return // A bot that has come back has changed objects, which spectators see later.
+		sent := 4 * time.Duration(max(f.spec.SendEvery, 1)) * f.spec.Rate.Period()
+		if r.p.rooms.now()-f.joined <= f.spec.SpectatorDelay+time.Second+sent {
+			return // A bot that has come back has changed objects, which others see later.
 		}
 		versionOf := versions(f.gameRoom, c)
 		for _, it := range f.gameRoom.objects(t, have) {

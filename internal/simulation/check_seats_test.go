@@ -31,6 +31,9 @@ type rooms struct {
 	delayed bool                     // a room has delayed spectators
 }
 
+// maxDelay is the largest SpectatorDelay that is drawn.
+const maxDelay = 3 * time.Second
+
 type roomFacts struct {
 	key      roomKey
 	gameRoom *gameRoom
@@ -291,6 +294,9 @@ func (r *rooms) rest() {
 		f := r.byName[g.c.Room()]
 		if phase != client.Playing || f != nil && f.spec.SpectatorDelay > 0 {
 			continue
+		}
+		if f == nil && r.now()-r.gone[g.c.Room()] <= maxDelay+time.Second {
+			continue // A spectator sees the end of the room later.
 		}
 		if f == nil || f.in[g.c.ID()] == nil || f.in[g.c.ID()].bot != g.n {
 			r.p.fail("seats", "bot %d plays as client %d of room %q, and has no seat", g.n, g.c.ID(), g.c.Room())

@@ -142,7 +142,7 @@ func (d *drawer) spec(name string) *netloop.RoomSpec {
 	}
 	if d.oneIn(3) {
 		s.MaxSpectators = 1 + d.IntN(3)
-		s.SpectatorDelay = oneOf(d, 0, 0, time.Second, 3*time.Second)
+		s.SpectatorDelay = oneOf(d, 0, 0, time.Second, maxDelay)
 	}
 	if d.oneIn(6) {
 		s.Private, s.Code = true, oneOf(d, "", "code of "+name)
