@@ -84,8 +84,8 @@ const (
 	defaultMaxParties = 10_000
 	// comparisonsPerTick bounds the work of a tick to about a millisecond.
 	comparisonsPerTick = 20_000
-	// matesTried is the number of parties that one search for mates tries, unless a match needs more
-	// than half as many players.
+	// matesTried is the number of parties that one search for mates tries, unless a match needs
+	// more than half as many players.
 	matesTried = 200
 )
 

@@ -396,8 +396,8 @@ func BenchmarkQueue(b *testing.B) {
 	}
 }
 
-// In a crowd that others join all the time no party waits for long: the oldest one chooses first, and
-// parties that come during a round are searched in the next one.
+// In a crowd that others join all the time no party waits for long: the oldest one chooses first,
+// and parties that come during a round are searched in the next one.
 func TestNoPartyIsPassedOver(t *testing.T) {
 	for seed := range uint64(4) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
