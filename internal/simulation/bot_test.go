@@ -30,6 +30,7 @@ type bot struct {
 	said   time.Duration // time of the newest of them
 	loose  uint32
 	asked  uint32
+	many   int           // calls of askMany without an answer
 	since  time.Duration // of its phase
 	hold   int8
 	fire   uint32 // the press of the next input

@@ -232,8 +232,8 @@ func (g *bot) askAtOnce(n uint64) {
 
 // askMany makes more calls than may wait for their answers.
 func (g *bot) askMany(n uint64) {
-	if g == nil || g.gone || g.c.Closed() != nil || g.c.State().Phase == client.Connecting {
-		return
+	if g == nil || g.gone || g.c.Closed() != nil || g.c.State().Phase == client.Connecting || g.many > 0 {
+		return // In one frame only 2 048 calls may be made.
 	}
 	g.p.floods = true
 	method, mode, many := g.d.atOnce, uint8(atOnce), 1000+n%300
@@ -242,9 +242,13 @@ func (g *bot) askMany(n uint64) {
 	}
 	for range many {
 		g.asked++
+		g.many++
 		q := question{g.asked, mode}
 		call := g.p.mail.asked(g, q)
-		client.Call(g.c, method, q, func(_ *netloop.Tick, a answer, err error) { g.p.mail.answered(call, a, err) })
+		client.Call(g.c, method, q, func(_ *netloop.Tick, a answer, err error) {
+			g.many--
+			g.p.mail.answered(call, a, err)
+		})
 	}
 }
 
