@@ -179,6 +179,33 @@ func TestARoomWithoutATickEndsWithTheServer(t *testing.T) {
 	}
 }
 
+// A room that is told to end while its tick runs drains in its next tick.
+func TestARoomEndsDuringATickOfAnother(t *testing.T) {
+	var calls []string
+	var w *netlooptest.World
+	w = netlooptest.New(t, match{calls: &calls, room: func(r *netloop.Room) {
+		r.On(netloop.Update, "spend", func(tick *netloop.Tick) {
+			switch name := r.Spec().Name; {
+			case name == "slow" && tick.Number() == 5:
+				w.Spend(100 * time.Millisecond)
+				calls = append(calls, fmt.Sprintf("tick %d", tick.Number()))
+			case name == "" && tick.Number() == 8:
+				r.Close(tick, netloop.CodeGame, "the day is over")
+			}
+		})
+	}})
+	slow, err := w.OpenRoom(netloop.RoomSpec{Name: "slow"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		w.Advance(20 * time.Millisecond)
+	}
+	if want := []string{"close", "tick 5", "drain 0s", "close"}; !slices.Equal(calls, want) || slow.Ended() == nil {
+		t.Errorf("called %q, want %q", calls, want)
+	}
+}
+
 // A name is in use while its room exists, and free after the room's end.
 func TestARoomCannotBeOpenedUnderAUsedName(t *testing.T) {
 	var calls []string

@@ -246,7 +246,9 @@ func (r *PlayedRoom) tick(in loop.Input) {
 func (r *PlayedRoom) drain(limit time.Duration, why netloop.Closed) {
 	r.w.tb.Helper()
 	r.in.Room.Supervisor.End(room.End{Why: transport.Closed{Code: why.Code, Text: why.Text}, Drain: limit})
-	r.checkEnd()
+	if !r.running { // Otherwise its next tick begins the drain.
+		r.checkEnd()
+	}
 }
 
 // checkEnd starts the drain if the room was told to end, or to end earlier.

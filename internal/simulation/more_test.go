@@ -288,7 +288,7 @@ func (g *bot) shouted(m numbered) {
 	if g.live(); g.forges {
 		return
 	}
-	g.p.mail.once(fmt.Sprintf("bot %d, life %d,", g.n, g.life), looseKey{life: g.key()<<20 ^ m.Life<<48, seq: m.Seq})
+	g.p.mail.once(fmt.Sprintf("bot %d, life %d,", g.n, g.life), looseKey{life: g.key()*0x9e3779b97f4a7c15 ^ m.Life, seq: m.Seq})
 }
 
 // misfit stores a value that does not fit its field: clients get the last one that fits, or the
