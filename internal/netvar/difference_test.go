@@ -56,3 +56,24 @@ func TestADifferenceHasItsFieldsAndObject(t *testing.T) {
 		t.Errorf("%d bytes for two classes with a changed field", len(digests))
 	}
 }
+
+// A field that only one of two worlds has changed is named, for each of 1000 values.
+func TestADifferenceNamesTheFieldOfEachValue(t *testing.T) {
+	ours, theirs := newPair(t, 0), newPair(t, 0)
+	var changed *state.Object
+	for _, q := range []*pair{ours, theirs} {
+		for range 3 {
+			changed = q.spawnRock(q.w, rock{}, 1)
+		}
+		q.deliver()
+	}
+	changed, _ = ours.w.Get(changed.ID())
+	for x := range int32(1000) {
+		ours.edit(changed).X = 1 + x
+		ours.deliver()
+		theirs.deliver()
+		if got := ours.w.NameDifference(theirs.w.AppendChangeDigests(nil)); got != "rock.X of object 2.1" {
+			t.Fatalf("X is %d, and the difference is in %q", 1+x, got)
+		}
+	}
+}

@@ -41,7 +41,7 @@ type World struct {
 	runBits      wire.BitWriter  // scratch for runs
 	buf          []codec.Values  // capture scratch by class
 	bytes        []byte          // scratch of hashes
-	fieldDigests [][]byte        // scratch of AppendChangeDigests, by class
+	fieldDigests [][]uint16      // scratch of AppendChangeDigests, by class
 	hashing      uint64          // end of the scheduled digests, in slots: see reserve
 	kinds        []kind          // by class
 	shed         uint64          // see Shed
