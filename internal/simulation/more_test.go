@@ -64,6 +64,30 @@ func (d *drawer) more() {
 			}
 		}
 	}
+	if d.s.Server.Auth && m.oneIn(3) {
+		m.trespass()
+	}
+}
+
+// trespass draws clients with tokens for one room that move to another one by its code, which
+// accepts tokens for itself and for all rooms alone.
+func (d *drawer) trespass() {
+	at := d.between(0, d.s.Length-3*time.Second)
+	for _, name := range []string{"hall", "cellar"} {
+		s := d.spec(name)
+		s.MaxClients, s.CloseEmpty, s.Rate = 4, netloop.NeverClose, netloop.Hz(oneOf[uint64](d, 10, 30, 60))
+		s.Private, s.Code = name == "cellar", ""
+		if s.Private {
+			s.Code = "code of " + name
+		}
+		d.add(Event{At: at, Do: "open", Spec: s})
+	}
+	for _, kind := range []string{"own", "own", "valid"} {
+		e := d.join()
+		e.At, e.Room, e.Join.Token, e.Join.Code, e.Join.Spectate = at+100*time.Millisecond, "hall", kind, false, false
+		d.add(e)
+		d.add(Event{At: e.At + d.between(time.Second, 2*time.Second), Do: "move by code", Bot: e.Bot, Room: "cellar"})
+	}
 }
 
 // strangers draws a client with a changed handshake.
