@@ -11,23 +11,28 @@ import (
 // tick, the expected value is the value that it had an even number of ticks ago, plus the recent
 // drift of the two values. A float without a step also follows the change of its speed, if the
 // trend is Bent.
+//
+// It has four fields, because the compiler keeps no larger struct in registers: with a fifth field
+// a snapshot takes a fifth more time.
 type aim struct {
-	shift  uint64 // from the baseline, on the line of the leaf
-	size   int8   // bits of the extrapolated distance
-	bend   int8   // bits of the change of the trend; noBend if unknown
-	floor  int8   // the smallest parameter without a bend
-	moving bool
+	shift uint64 // from the baseline, on the line of the leaf
+	size  int8   // bits of the extrapolated distance
+	bend  int8   // bits of the change of the trend; noBend if unknown
+	floor int8   // the smallest parameter without a bend; noTrend for a leaf without a trend
 }
 
-const noBend = -1
+const (
+	noBend  = -1
+	noTrend = -1
+)
 
 // rests is the aim of a leaf without a trend: the expected value is its baseline value.
-var rests = aim{bend: noBend}
+var rests = aim{bend: noBend, floor: noTrend}
 
 // straight returns the aim of a linear extrapolation; shift is the extrapolated change since the
 // baseline.
 func (t *Trend) straight(shift uint64) aim {
-	return aim{shift: shift, size: sizeOf(shift), bend: noBend, floor: t.floor, moving: true}
+	return aim{shift: shift, size: sizeOf(shift), bend: noBend, floor: t.floor}
 }
 
 // swung returns the aim of a leaf that alternates between two values. Of the two, one value is due
@@ -35,7 +40,7 @@ func (t *Trend) straight(shift uint64) aim {
 // since then.
 func swung(from, drift uint64) aim {
 	n := sizeOf(drift)
-	return aim{shift: from + drift, size: n, bend: n, moving: true}
+	return aim{shift: from + drift, size: n, bend: n}
 }
 
 // sizeOf returns the number of bits of a number without its sign.
@@ -108,14 +113,16 @@ func (l *leaf) aim(base uint64, t *Trend) aim {
 	}
 	a := t.aimAt(int64(base), int64(t.Older.Words[l.pos]), int64(oldest), t.Bent)
 	if l.kind.ranged() {
-		a.limit(int64(base), int64(l.low), int64(l.low+l.span))
+		return a.limited(int64(base), int64(l.low), int64(l.low+l.span))
 	}
 	return a
 }
 
-// limit changes the shift so that the expected value, base + shift, is from low to high.
-func (a *aim) limit(base, low, high int64) {
+// limited returns the aim with a shift by which the expected value, base + shift, is from low to
+// high.
+func (a aim) limited(base, low, high int64) aim {
 	a.shift = uint64(min(max(base+int64(a.shift), low), high) - base)
+	return a
 }
 
 // aimFloat returns the aim of a moving leaf that is a float without a step.

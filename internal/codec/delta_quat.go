@@ -29,9 +29,7 @@ func (l *leaf) aims(base uint64, t *Trend, at int, moving bool) (from [3]int64, 
 	}
 	m := int64(1)<<(n-1) - 1
 	for i := range aims {
-		a := t.aimAt(from[i], older[i], oldest[i], bent)
-		a.limit(from[i], -m, m)
-		aims[i] = a
+		aims[i] = t.aimAt(from[i], older[i], oldest[i], bent).limited(from[i], -m, m)
 	}
 	return from, aims
 }

@@ -46,7 +46,7 @@ func magnitude(v uint64) uint64 {
 func (x *expected) parameter(a aim) (k uint, ok bool) {
 	near, v, u := max(x.sizes[0], x.sizes[1]), int(a.size), int(a.bend)
 	switch {
-	case near < 0 && !a.moving:
+	case near < 0 && a.floor == noTrend:
 		return 0, false
 	case near < 0 && v == 0 && u <= 0:
 		return 0, true
