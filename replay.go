@@ -2,10 +2,12 @@ package netloop
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"runtime/debug"
 	"time"
 
@@ -16,8 +18,8 @@ import (
 )
 
 // Replay runs a recorded room again, tick by tick. It reads all external inputs from the recording,
-// so it uses no network, no clock and no other goroutine. The game's OnAdmit, OnClose and its work
-// given to [Go] do not run: their results are in the recording, or do not affect any tick.
+// so it uses no network and no clock. The game's OnAdmit, OnClose and its work given to [Go] do not
+// run: their results are in the recording, or do not affect any tick.
 //
 // Only one goroutine may use it.
 type Replay struct {
@@ -150,7 +152,35 @@ func (p *Replay) Step() (ReplayTick, error) {
 	if p.err != nil {
 		return ReplayTick{}, p.err
 	}
-	t, err := p.e.Step()
+	return p.result(p.e.Step())
+}
+
+// Ticks runs all ticks that Step has not run yet. The loop ends after the last tick, or after the
+// first error of Step other than io.EOF. It takes less time than calls of Step, because another
+// goroutine decodes the next ticks meanwhile: it reads the recording only during the loop. After
+// the loop, even if it has ended early, every Step returns an error.
+func (p *Replay) Ticks() iter.Seq2[ReplayTick, error] {
+	return func(yield func(ReplayTick, error) bool) {
+		if p.err != nil {
+			if !errors.Is(p.err, io.EOF) {
+				yield(ReplayTick{}, p.err)
+			}
+			return
+		}
+		defer func() { p.err = cmp.Or(p.err, errLoopEnded) }()
+		for done, err := range p.e.Ticks() {
+			t, err := p.result(done, err)
+			if errors.Is(err, io.EOF) || !yield(t, err) {
+				return
+			}
+		}
+	}
+}
+
+var errLoopEnded = errors.New("netloop: replay: the loop over its ticks has ended")
+
+// result converts the result of a tick, and keeps its error.
+func (p *Replay) result(t room.Replayed, err error) (ReplayTick, error) {
 	var differs *room.Divergence
 	var unrecorded *room.Unrecorded
 	switch {

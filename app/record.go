@@ -177,16 +177,12 @@ func (p *program) replay(c *configuration, path string, ticks bool) error {
 		return fmt.Errorf("replay: cannot use %q: %s", path, bare(err))
 	}
 	var last netloop.ReplayTick
-	for {
-		t, err := r.Step()
-		switch {
-		case errors.Is(err, recording.ErrTruncated):
+	for t, err := range r.Ticks() {
+		if errors.Is(err, recording.ErrTruncated) {
 			fmt.Fprintf(p.stderr, "%s: %v\n", p.name, ofFile(path, err))
-			fallthrough
-		case errors.Is(err, io.EOF):
-			_, err = fmt.Fprintf(p.stdout, "identical: %d ticks, the last with state %016x, sent %016x\n", last.Tick, last.State, last.Sent)
-			return err
-		case err != nil:
+			break
+		}
+		if err != nil {
 			return &failure{ofFile(path, err)}
 		}
 		if last = t; ticks {
@@ -195,6 +191,8 @@ func (p *program) replay(c *configuration, path string, ticks bool) error {
 			}
 		}
 	}
+	_, err = fmt.Fprintf(p.stdout, "identical: %d ticks, the last with state %016x, sent %016x\n", last.Tick, last.State, last.Sent)
+	return err
 }
 
 // ofFile adds the recording's path to an error.

@@ -140,7 +140,6 @@ var limitRows = map[string][]string{
 	"internal/inspect/history": {
 		"ticks of a recording that `server inspect` shows | {maxTicks}",
 		"… their temporary file | {bytes maxFile}",
-		"… records decoded ahead of the replay | {maxAhead}",
 		"… clients of a recording with a lane | {maxLanes}, and {maxLanesShown} in an answer",
 		"… clients and methods counted in {bucket} ticks | {maxCounts}",
 		"… objects or rows of an answer | {maxRows}, and {bytes maxAnswer} of values",
@@ -239,6 +238,7 @@ var limitRows = map[string][]string{
 		"a recorded tick | {bytes MaxRecord}",
 		"the head of a recording, with `Config.RecordNotes` | {bytes MaxHead}",
 		"recording of `--record`, waiting for the disk | {bytes MaxPending}",
+		"ticks of a recording decoded ahead of their replay | {maxAhead}",
 	},
 	"internal/room": {
 		"players disconnected with `CODE_FLOOD` | {floodPenalty}",

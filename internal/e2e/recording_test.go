@@ -3,7 +3,10 @@ package e2e_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -98,5 +101,47 @@ func TestARecordingWithATickGapIsDamaged(t *testing.T) {
 		if !errors.Is(err, recording.ErrCorrupt) || len(ticks) != c.ticks {
 			t.Errorf("%s: %d ticks, %v", name, len(ticks), err)
 		}
+	}
+}
+
+// The loop of Ticks has the ticks and the error of Step, also after some Steps, and it is the last
+// use of a replay.
+func TestTicksOfAReplayAreThoseOfStep(t *testing.T) {
+	whole := recordMixed(t, 1, 50, nil)
+	for _, file := range [][]byte{whole, whole[:len(whole)-3]} {
+		want, ended := replay(t, file)
+		p, err := netloop.NewReplay(netloop.Config{}, mixed(nil), bytes.NewReader(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, err := p.Step()
+		got := []netloop.ReplayTick{first}
+		for tick, failed := range p.Ticks() {
+			if err = failed; err == nil {
+				got = append(got, tick)
+			}
+		}
+		if !slices.Equal(got, want) || fmt.Sprint(err) != fmt.Sprint(ended) {
+			t.Errorf("%d ticks, error %v; want %d, error %v", len(got), err, len(want), ended)
+		}
+		_, err = p.Step()
+		for range p.Ticks() {
+			if ended == nil {
+				t.Error("a tick after the last one")
+			}
+		}
+		if ended == nil && !errors.Is(err, io.EOF) || ended != nil && err.Error() != ended.Error() {
+			t.Errorf("a step after the loop: %v, want %v", err, ended)
+		}
+	}
+	p, err := netloop.NewReplay(netloop.Config{}, mixed(nil), bytes.NewReader(whole))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range p.Ticks() {
+		break
+	}
+	if _, err := p.Step(); err == nil || !strings.Contains(err.Error(), "the loop over its ticks has ended") {
+		t.Errorf("a step after a loop that has ended early: %v", err)
 	}
 }

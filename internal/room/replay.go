@@ -2,6 +2,7 @@ package room
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/netloop/netloop/internal/clock"
@@ -64,8 +65,24 @@ func (p *Replay) Step() (Replayed, error) {
 	return p.Play(rec)
 }
 
-// Play is Step for a caller that reads the file itself, for example ahead of the replay. rec is the
-// record of the next tick. Play does not keep it.
+// Ticks runs the ticks that Step has not run yet, while another goroutine decodes the next ones. It
+// ends after the first error of Step, which it yields. It is the last use of p.
+func (p *Replay) Ticks() iter.Seq2[Replayed, error] {
+	return func(yield func(Replayed, error) bool) {
+		for rec, err := range recording.Ahead(p.in) {
+			var done Replayed
+			if err == nil {
+				done, err = p.Play(rec.Tick)
+			}
+			if !yield(done, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Play is Step for a caller that reads the file itself. rec is the record of the next tick. Play
+// does not keep it.
 func (p *Replay) Play(rec *recording.Tick) (Replayed, error) {
 	p.feed.tick = *rec
 	in := rec.Input

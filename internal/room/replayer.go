@@ -19,6 +19,7 @@ type replayer struct {
 	tick     recording.Tick
 	sessions map[connection]*transport.Session // sessions that have begun and not ended
 	links    map[*transport.Session]*transport.Link
+	arrived  transport.Arrival // the running arrival
 	items    []rpcqueue.Item
 	done     []result
 	wrong    string // the first failure
@@ -30,7 +31,7 @@ type connection struct{ client, conn uint64 }
 func newReplayer(r *Room) *replayer {
 	f := &replayer{r: r, sessions: map[connection]*transport.Session{}, links: map[*transport.Session]*transport.Link{}}
 	r.source, r.sent = f, new(outgoing)
-	r.Async.recorded = map[uint64]Work{}
+	r.Async.recorded, r.Stats.unread = map[uint64]Work{}, true
 	return f
 }
 
@@ -59,8 +60,9 @@ func (f *replayer) link(c *Client) transport.LinkFacts {
 
 func (f *replayer) arrivals(fn func(*transport.Arrival)) {
 	for i := range f.tick.Arrivals {
-		if a, ok := f.arrival(&f.tick.Arrivals[i]); ok {
-			fn(&a)
+		var ok bool
+		if f.arrived, ok = f.arrival(&f.tick.Arrivals[i]); ok {
+			fn(&f.arrived)
 		}
 	}
 }

@@ -22,6 +22,7 @@ type Stats struct {
 	read       atomic.Int64                 // time of the last call of Watch, in ns of the clock
 	transports map[string]uint64            // connected clients, by transport
 	flight     *tracedump.Dumper            // writes traces of slow ticks; nil without traces
+	unread     bool                         // the room is replayed, so its plain counters have no reader
 }
 
 // Tables returns the number of entries in tables that grow with clients. Only the room's goroutine
@@ -163,6 +164,9 @@ var stageQueues = func() (names [loop.NumStages]string) {
 
 // report copies the room's plain counters to the metrics.
 func (s *Stats) report() {
+	if s.unread {
+		return
+	}
 	s.tally.Report(measured{s.room})
 	s.unwatch()
 	s.room.Inputs.reportMargins()

@@ -125,68 +125,30 @@ func (r *Recording) Close() error {
 // Outcome returns the result so far.
 func (r *Recording) Outcome() Outcome { return *r.progress.outcome.Load() }
 
-// record is the record of a tick, or the error at the end of the file.
-type record struct {
-	tick   *recording.Tick
-	offset int64
-	err    error
-}
-
-// maxAhead is the number of records that are decoded before the replay needs them. Decoding takes
-// a fifth of the time, so another goroutine does it in parallel.
-const maxAhead = 16
-
-// readAhead decodes the records of the file until its end, or that of ctx.
-func readAhead(ctx context.Context, in *recording.Reader, to chan<- record) {
-	defer close(to)
-	for {
-		rec := record{tick: new(recording.Tick)}
-		b, err := in.Next()
-		if err == nil {
-			err = recording.ReadTick(b, rec.tick)
-		}
-		rec.offset, rec.err = in.Offset(), err
-		select {
-		case to <- rec:
-		case <-ctx.Done():
-			return
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
 // run replays the recording until its end, or that of ctx.
 func (r *Recording) run(ctx context.Context, in *recording.Reader) {
 	defer close(r.done)
-	records := make(chan record, maxAhead)
-	go readAhead(ctx, in, records)
 	defer func() {
 		v := recover() // a panic outside of systems; the room recovers those of systems itself
 		if v != nil {
 			r.end(Failed, "the game has panicked: %v", v)
 		}
-		r.cancel()
-		for range records { //nolint:revive // It waits for the end of readAhead.
-		}
 	}()
-	for rec := range records {
+	for rec, err := range recording.Ahead(in) {
 		if ctx.Err() != nil {
 			break
 		}
-		if !r.step(&rec) {
+		if !r.step(&rec, err) {
 			return
 		}
 	}
 	r.end(Closed, "the recording was closed")
 }
 
-// step replays a tick. It reports false after the last one.
-func (r *Recording) step(rec *record) bool {
-	err := rec.err
+// step replays a tick, or handles the error after the last one. It reports false at the end.
+func (r *Recording) step(rec *recording.Decoded, err error) bool {
 	if err == nil {
-		_, err = r.replay.Play(rec.tick)
+		_, err = r.replay.Play(rec.Tick)
 	}
 	var differs *room.Divergence
 	var unrecorded *room.Unrecorded
@@ -214,15 +176,15 @@ func (r *Recording) step(rec *record) bool {
 }
 
 // observe adds the tick that was just replayed to the history.
-func (r *Recording) observe(rec *record) error {
-	world, in := r.replay.Room().World(), &rec.tick.Input
-	info := tickInfo{tick: in.Tick, record: rec.offset, late: int64(in.Start - in.Deadline)}
+func (r *Recording) observe(rec *recording.Decoded) error {
+	world, in := r.replay.Room().World(), &rec.Tick.Input
+	info := tickInfo{tick: in.Tick, record: rec.Offset, late: int64(in.Start - in.Deadline)}
 	info.changes = r.tracker.observe(world, info.tick)
-	info.arrivals = r.lanes.observe(r.replay.Room(), rec.tick)
+	info.arrivals = r.lanes.observe(r.replay.Room(), rec.Tick)
 	if err := r.store.append(info, func(dst []byte) []byte { return r.tracker.appendChanges(dst, info.tick) }); err != nil {
 		return err
 	}
-	r.progress.read.Store(rec.offset)
+	r.progress.read.Store(rec.Offset)
 	return r.store.appendKeyframe(func(dst []byte) []byte { return r.tracker.appendKeyframe(dst, world) })
 }
 
