@@ -8,16 +8,22 @@ type Decoded struct {
 	Offset int64
 }
 
-// maxAhead is the number of ticks that are decoded before a replay needs them. They are passed on
-// together, so that the two goroutines rarely wait for each other.
-const maxAhead = 16
+const (
+	// maxAhead is the number of ticks that are decoded before a replay needs them: some
+	// milliseconds of a replay, for which the scheduler of a busy machine may suspend the decoder.
+	maxAhead = 32
+	// perBatch is the number of ticks that the decoder passes on together, so that one goroutine
+	// rarely wakes the other.
+	perBatch = 8
+)
 
 // Ahead iterates over the ticks that in has not returned yet. The last pair has an error, and no
 // tick: io.EOF at the end of the file. Decoding takes a fifth of the time of a replay, so another
 // goroutine does it in parallel. It has ended when the loop has ended.
 func Ahead(in *Reader) iter.Seq2[Decoded, error] {
 	return func(yield func(Decoded, error) bool) {
-		batches, stop := make(chan batch), make(chan struct{})
+		// One batch more is in the hands of the decoder.
+		batches, stop := make(chan batch, maxAhead/perBatch-1), make(chan struct{})
 		go decodeAhead(in, batches, stop)
 		defer func() {
 			close(stop)
@@ -47,7 +53,7 @@ type batch struct {
 func decodeAhead(in *Reader, to chan<- batch, stop <-chan struct{}) {
 	defer close(to)
 	for b := (batch{}); b.err == nil; b.ticks = nil {
-		for len(b.ticks) < maxAhead && b.err == nil {
+		for len(b.ticks) < perBatch && b.err == nil {
 			var t Decoded
 			if t, b.err = in.decode(); b.err == nil {
 				b.ticks = append(b.ticks, t)

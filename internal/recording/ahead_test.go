@@ -37,11 +37,11 @@ func reader(t *testing.T, file []byte) *Reader {
 // Ahead has the ticks, offsets and error of Next and ReadTick: of a whole file, at each side of a
 // batch, of a cut and of a damaged one, and of one with a record that is no tick.
 func TestAheadHasTheTicksOfNext(t *testing.T) {
-	whole := ticksFile(t, 3*maxAhead)
+	whole := ticksFile(t, 2*maxAhead)
 	damaged := bytes.Clone(whole)
 	damaged[len(damaged)/2] ^= 1
 	for name, file := range map[string][]byte{
-		"none": ticksFile(t, 0), "one": ticksFile(t, 1), "whole": whole, "one more": ticksFile(t, maxAhead+1),
+		"none": ticksFile(t, 0), "one": ticksFile(t, 1), "whole": whole, "a batch": ticksFile(t, perBatch), "one more": ticksFile(t, perBatch+1),
 		"cut": whole[:len(whole)-1], "damaged": damaged, "no tick": sample(t, "no tick"),
 	} {
 		var want []Decoded
@@ -70,8 +70,8 @@ func TestAheadHasTheTicksOfNext(t *testing.T) {
 
 // The decoding goroutine ends with the loop, wherever that ends: else the bubble has a deadlock.
 func TestAheadEndsWithItsLoop(t *testing.T) {
-	file := ticksFile(t, 4*maxAhead)
-	for _, last := range []uint64{1, maxAhead, maxAhead + 1, 4 * maxAhead} {
+	file := ticksFile(t, 2*maxAhead)
+	for _, last := range []uint64{1, perBatch, perBatch + 1, 2 * maxAhead} {
 		synctest.Test(t, func(t *testing.T) {
 			defer func() { _ = recover() }()
 			for d := range Ahead(reader(t, file)) {

@@ -22,7 +22,7 @@ type Stats struct {
 	read       atomic.Int64                 // time of the last call of Watch, in ns of the clock
 	transports map[string]uint64            // connected clients, by transport
 	flight     *tracedump.Dumper            // writes traces of slow ticks; nil without traces
-	unread     bool                         // the room is replayed, so its plain counters have no reader
+	unread     bool                         // the room is replayed: nothing reads its metrics
 }
 
 // Tables returns the number of entries in tables that grow with clients. Only the room's goroutine

@@ -405,3 +405,35 @@ func TestLanesOfFewAndOfManyTicksAgree(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkReplay replays half a minute of the arena with 20 players: a comparison of all ticks, as
+// by server replay, and with a history, as by server inspect. The figure is the ratio of game time
+// to real time.
+func BenchmarkReplay(b *testing.B) {
+	const ticks = 1800
+	file := recordArena(b, 1, ticks, 20)
+	bench := func(name string, replay func(b *testing.B)) {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				replay(b)
+			}
+			b.ReportMetric(float64(b.N)*ticks/60/b.Elapsed().Seconds(), "×real-time")
+		})
+	}
+	bench("compare", func(b *testing.B) {
+		p, err := netloop.NewReplay(netloop.Config{}, newArena(), bytes.NewReader(file))
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, err := range p.Ticks() {
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	bench("history", func(b *testing.B) {
+		if out := opened(b, file).Outcome(); out.State != history.Identical || out.Tick != ticks {
+			b.Fatalf("outcome %+v", out)
+		}
+	})
+}
