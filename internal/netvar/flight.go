@@ -171,7 +171,7 @@ func (p *Peer) arrived(ranges []Range) (newest uint64) {
 // acked advances the baselines of the objects that the packet carries.
 func (p *Peer) acked(s *sentPacket) {
 	p.w.stats.Acked++
-	p.receipts.acknowledged(s.tick)
+	p.first.told = p.receipts.acknowledged(s.tick) || p.first.told
 	for i := range s.records {
 		r := &s.records[i]
 		p.losses.slots.RemoveWord(int(r.block), r.mask)

@@ -10,6 +10,7 @@ import "math/bits"
 type progress struct {
 	left, total int
 	closed      bool // no more objects are added, although no packet of this connection was sent
+	told        bool // the client has acknowledged a whole snapshot without missing objects
 }
 
 // beginFirst adds an entry to the first state if its lifetime begins before the first packet.

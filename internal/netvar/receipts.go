@@ -13,18 +13,24 @@ type receipt struct {
 	tick    uint32 // low bits, as on the wire
 	missing uint8  // number of packets not acknowledged
 	some    bool   // at least one packet is acknowledged
+	first   bool   // with it the client has its first state
 }
 
-// cut records a snapshot that was sent in the given number of packets.
-func (r *receipts) cut(tick uint64, packets int) {
-	r.ring[tick%state.Horizon] = receipt{tick: uint32(tick), missing: uint8(packets)}
+// cut records a snapshot that was sent in the given number of packets. first reports whether the
+// client has its first state with it.
+func (r *receipts) cut(tick uint64, packets int, first bool) {
+	r.ring[tick%state.Horizon] = receipt{tick: uint32(tick), missing: uint8(packets), first: first}
 }
 
-// acknowledged records the acknowledgement of one packet.
-func (r *receipts) acknowledged(tick uint64) {
-	if k := &r.ring[tick%state.Horizon]; k.tick == uint32(tick) {
-		k.missing, k.some = k.missing-1, true
+// acknowledged records the acknowledgement of one packet. It reports whether the client knows by it
+// that it has its first state.
+func (r *receipts) acknowledged(tick uint64) (first bool) {
+	k := &r.ring[tick%state.Horizon]
+	if k.tick != uint32(tick) {
+		return false
 	}
+	k.missing, k.some = k.missing-1, true
+	return k.missing == 0 && k.first
 }
 
 // Has reports whether the client has acknowledged a packet of the snapshot of a tick, which must be

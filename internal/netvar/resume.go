@@ -30,6 +30,7 @@ func (p *Peer) Resume(kept bool) {
 	clear(p.sentOnce)
 	clear(p.sentTwice)
 	p.plan = plan{}
+	p.first.told = false
 	p.cut.list = p.cut.list[:0] // Explain must no longer use the list
 	if kept {
 		p.first.closed = p.first.closed || begun

@@ -38,9 +38,10 @@ func TestAClientIsSettledWithoutPendingChanges(t *testing.T) {
 		"a record on the stream":      func(p *Peer) { p.large.list = make([]largeRecord, 1) },
 		"a digest":                    func(p *Peer) { p.digests = 1 },
 		"one object of what it joins": func(p *Peer) { p.first.left = 1 },
+		"the first snapshot":          func(p *Peer) { p.first.told = false },
 	} {
 		p := NewWorld(newSchema(t).table).NewPeer(1)
-		p.pending, p.neverSent = make(bitset.Set, 2), make(bitset.Set, 2)
+		p.pending, p.neverSent, p.first.told = make(bitset.Set, 2), make(bitset.Set, 2), true
 		if !p.Settled() {
 			t.Fatal("a client of an empty world is not settled")
 		}

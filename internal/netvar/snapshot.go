@@ -69,6 +69,7 @@ type cutter struct {
 	behind     uint64        // most ticks by which the client lags in a record left out
 	runBits    int           // bits of the runs in the list
 	lowUse     int           // consecutive snapshots that have used little of the list: see trim
+	lacking    int           // objects of the first state that the client lacks after the snapshot
 
 	largeRoom   int    // bytes that the stream can still take
 	waitedLarge uint64 // large records that did not fit the stream
@@ -102,7 +103,7 @@ func (p *Peer) AppendSnapshot(dst [][]byte, tick uint64, lim Limit) (packets [][
 	p.before = tick
 	c.trim()
 	packets, c.packets = c.packets, nil
-	p.receipts.cut(tick, int(p.flight.next-c.first))
+	p.receipts.cut(tick, int(p.flight.next-c.first), c.lacking == 0)
 	return packets, c.first
 }
 
@@ -455,9 +456,9 @@ func (c *cutter) finish() {
 	// Outstanding records on the stream are pending as well.
 	complete := c.header.HasDigest && placed == c.p.pending.Count()
 	behind := uint8(min(max(c.behind, c.behindLarge()), math.MaxUint8))
-	left := 0
+	c.lacking = 0
 	if c.header.HasLoading {
-		left = c.missing()
+		c.lacking = c.missing()
 	}
 	for _, b := range c.packets[c.from:] {
 		b[packet.AtCount] = byte(len(c.packets) - c.from)
@@ -465,7 +466,7 @@ func (c *cutter) finish() {
 			b[packet.AtBehind] = behind
 		}
 		if c.header.HasLoading {
-			binary.LittleEndian.PutUint32(b[c.header.AtLeft():], uint32(left))
+			binary.LittleEndian.PutUint32(b[c.header.AtLeft():], uint32(c.lacking))
 		}
 		if complete {
 			b[packet.AtFlags] |= packet.FlagComplete

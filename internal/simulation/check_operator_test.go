@@ -128,7 +128,8 @@ func (o *operator) able(f *roomFacts, system string, enable bool) {
 	o.asked[k] = a
 	a.then = func(a *ask) {
 		known := strings.HasPrefix(system, "simulation.") && (f.gameRoom.rules.Often || system != "simulation.often")
-		if known != (a.err == nil) && o.p.rooms.of(f.key) != nil {
+		late := a.err != nil && strings.Contains(a.err.Error(), noTick) // See answered.
+		if known != (a.err == nil) && !late && o.p.rooms.of(f.key) != nil {
 			o.p.fail("operator", "%s of %q: %v", path, system, a.err)
 		}
 		if a.err == nil && !enable && o.asked[k] == a {
@@ -192,11 +193,14 @@ func (o *operator) poll() {
 
 var marksInText = regexp.MustCompile(regexp.QuoteMeta(markPrefix) + `[A-Za-z0-9_-]{8}`)
 
+// noTick is in the error of a request that no tick of its room has answered in time.
+const noTick = "no tick ended"
+
 // answered checks an answer.
 func (o *operator) answered(a *ask) {
 	o.p.note("the operator is told of %s %v: %v", a.path, a.query, a.err)
 	f := o.p.rooms.of(a.key)
-	if a.err != nil && strings.Contains(a.err.Error(), "no tick ended") && f != nil && o.p.w.Now()-a.at > askTime-2*nap && o.p.rooms.stalled < a.at && o.p.ends.told[a.key] == 0 {
+	if a.err != nil && strings.Contains(a.err.Error(), noTick) && f != nil && o.p.w.Now()-a.at > askTime-2*nap && o.p.rooms.stalled < a.at && o.p.ends.told[a.key] == 0 {
 		o.p.fail("operator", "room %q has no answer for %s of %v", a.key.name, a.path, a.at)
 	}
 	text, err := json.Marshal(a.v)
