@@ -33,6 +33,7 @@ func (s *Server) inspectorRoutes() []admin.Route {
 		{Path: "/api/overview", Text: "the server: rate, percentiles of the last minutes, overload, memory", Read: s.overviewPage},
 		{Path: "/api/metrics", Query: "?prefix=rpc&prefix=inputs", Text: "counters and gauges of /metrics by the start of their names, without netloop_", Read: s.valuesPage},
 		{Path: "/api/clients", Query: "?room=lobby", Text: "the clients of a room: link, snapshots, inputs", Read: s.clientsPage},
+		{Path: "/api/clients/traffic", Query: "?room=lobby&client=1", Text: "the bytes of one client by class and by method, both ways; counted from the first request on, until 10 s after the last", Read: s.trafficPage},
 		{Path: "/api/classes", Text: "the classes of objects: fields, types, read rules", Read: s.classesPage},
 		{Path: "/api/state", Query: "?room=lobby&class=ship&client=1&find=17.3&after=17.3", Text: "objects with their values as of the last capture; with a client its acknowledged copy of each; fields with read rules need the role write", Read: s.statePage},
 		{Path: "/api/costs", Query: "?room=lobby", Text: "the ten objects whose records took the most bytes of the last minute; counted from the first request on, until 10 s after the last", Read: s.costsPage},
@@ -70,6 +71,7 @@ func (s *Server) topics() map[string]admin.Topic {
 		"loop":    whole(s.loopPage),
 		"clients": whole(s.clientsPage),
 		"costs":   whole(s.costsPage),
+		"traffic": whole(s.trafficPage),
 		"cluster": whole(s.clusterPage),
 		"state":   {Rounds: everyHalf, Next: func(ctx context.Context, q url.Values, _ *uint64) (any, error) { return s.statePage(ctx, q) }},
 		"ticks":   {Rounds: everyQuarter, Next: s.nextTicks},
@@ -188,8 +190,11 @@ func (s *Server) clientsPage(ctx context.Context, query url.Values) (any, error)
 	return r.e.Questions.Ask(ctx, func(tick uint64) any {
 		all := r.e.Clients()
 		list := inspect.Clients{Tick: tick, Clients: make([]inspect.Client, 0, min(len(all), maxListed)), More: max(0, len(all)-maxListed)}
+		waiting := r.e.Messages.Waiting()
 		for _, c := range all[:min(len(all), maxListed)] {
-			list.Clients = append(list.Clients, r.clientRow(c))
+			row := r.clientRow(c)
+			row.Waiting = waiting[row.Client]
+			list.Clients = append(list.Clients, row)
 		}
 		return list
 	})
@@ -208,6 +213,14 @@ func (r *Room) clientRow(c *room.Client) inspect.Client {
 		Snapshots: counts.Snapshots, Bytes: counts.Bytes, SlotBusy: counts.SlotBusy, WindowClosed: counts.WindowClosed,
 		Inputs: link.Inputs, InputsMissed: link.InputsMissed, InputsLate: link.InputsLate, InputMargin: link.InputMargin,
 		Rewind: link.Rewind, ViewsClamped: link.ViewsClamped, Simulated: c.Simulated(),
+	}
+	f := c.Figures()
+	row.Received, row.Sent, row.QueuedBytes, row.QueuedMessages = f.Received, f.Sent, f.Reliable, f.Unreliable
+	if f.Measured {
+		row.Loss = new(float64(f.Loss) / 1000)
+	}
+	if f.Acked {
+		row.AckAge = &f.AckAge
 	}
 	switch {
 	case c.Dropped():

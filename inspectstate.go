@@ -22,6 +22,7 @@ import (
 	"github.com/netloop/netloop/internal/netvar/interest"
 	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/room"
+	"github.com/netloop/netloop/internal/rpcqueue"
 )
 
 // maxRows limits the objects of an answer. The room describes them between two ticks, and each
@@ -226,6 +227,55 @@ func (s *Server) costsPage(ctx context.Context, query url.Values) (any, error) {
 		}
 		return a
 	})
+}
+
+// trafficPage answers /api/clients/traffic.
+func (s *Server) trafficPage(ctx context.Context, query url.Values) (any, error) {
+	r, err := s.queriedRoom(query)
+	if err != nil {
+		return nil, err
+	}
+	id, err := number(query, "client", 0)
+	if err != nil {
+		return nil, err
+	}
+	v, err := r.e.Questions.Ask(ctx, func(tick uint64) any {
+		c, ok := r.e.Client(id)
+		if !ok {
+			return admin.Refuse(http.StatusNotFound, "there is no client %d; %s", id, r.someClients())
+		}
+		t, ok := r.e.Follow(c)
+		if !ok {
+			return admin.Refuse(http.StatusServiceUnavailable, "the traffic of too many clients is counted: try again in ten seconds")
+		}
+		return r.trafficOf(id, tick, &t)
+	})
+	if refusal, ok := v.(error); ok {
+		return nil, refusal
+	}
+	return v, err
+}
+
+func (r *Room) trafficOf(client, tick uint64, t *room.Traffic) inspect.Traffic {
+	seconds := float64(tick-t.Began) * float64(r.spec.Rate.Den) / float64(r.spec.Rate.Num)
+	a := inspect.Traffic{Tick: tick, Client: client, Seconds: seconds, Classes: []inspect.ClassTraffic{}, Inputs: inspect.Data(t.Inputs), Methods: make([]inspect.MethodTraffic, len(t.Methods))}
+	for i, bytes := range t.Records {
+		name := "" // of despawns, at the end
+		if i < len(t.Records)-1 {
+			name = r.schema.s.AllClasses()[i].Name()
+		}
+		if bytes > 0 {
+			a.Classes = append(a.Classes, inspect.ClassTraffic{Class: name, Bytes: bytes})
+		}
+	}
+	for i, m := range t.Methods {
+		name := rpcqueue.UnknownName
+		if m.Method != nil {
+			name = m.Method.Queue.Name
+		}
+		a.Methods[i] = inspect.MethodTraffic{Method: name, Received: inspect.Data(m.Received), Sent: inspect.Data(m.Sent)}
+	}
+	return a
 }
 
 // gridsOnMap describes the room's grids of classes with a position on the map, with the viewpoints

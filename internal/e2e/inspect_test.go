@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/inspect"
 )
 
 var (
@@ -308,6 +309,22 @@ func TestTheInspectorsAnswers(t *testing.T) {
 		_, body := ask(http.MethodGet, "/api/clients", aReader)
 		return strings.Contains(body, `"transport":"quic","state":"connected"`) && !strings.Contains(body, `"snapshots":0,`) && !strings.Contains(body, `"rtt_ns":0,`)
 	})
+	waitFor(t, func() bool { // The loss is known after 50 packets, some seconds later.
+		_, body := ask(http.MethodGet, "/api/clients", aReader)
+		var all struct{ Clients []inspect.Client }
+		if err := json.Unmarshal([]byte(body), &all); err != nil || len(all.Clients) != 1 {
+			t.Fatalf("%v: %s", err, body)
+		}
+		c := all.Clients[0]
+		return c.Loss != nil && *c.Loss < 0.5 && c.AckAge != nil && *c.AckAge < 10*time.Second && c.Received > 0 && c.Sent > c.Bytes && c.QueuedBytes == 0 && c.Waiting == 0
+	})
+	waitFor(t, func() bool {
+		_, body := ask(http.MethodGet, "/api/clients/traffic?client=1", aReader)
+		return strings.Contains(body, `"classes":[{"class":"hauler","bytes":`) && strings.Contains(body, `"client":1,`)
+	})
+	if status, body := ask(http.MethodGet, "/api/clients/traffic?client=9", aReader); status != http.StatusNotFound || !strings.Contains(body, "no client 9") {
+		t.Errorf("%d %s", status, body)
+	}
 	waitFor(t, func() bool {
 		_, body := ask(http.MethodGet, "/api/metrics?prefix=clients&prefix=joins&prefix=transport_clients", aReader)
 		return strings.Contains(body, `"transport_clients":[{"labels":["quic"],"value":1}]`) && strings.Contains(body, `"clients":[{"value":1}]`) && strings.Contains(body, `{"labels":["quic"],"value":1}`)

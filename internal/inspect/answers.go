@@ -68,6 +68,21 @@ type Client struct {
 	InFlight  int           `json:"in_flight"`
 	Window    int           `json:"window"`
 	Waits     string        `json:"waits"` // slot_busy or window_closed; empty if none
+	// Loss is the lost share of the last 50 or more packets with snapshots, from 0 to 1; null before
+	// the first 50. AckAge is the time since the newest acknowledgement; null before the first.
+	Loss   *float64       `json:"loss"`
+	AckAge *time.Duration `json:"ack_age_ns"`
+
+	// Received and Sent are the bytes of all datagrams and of the stream, of the connection in this
+	// room.
+	Received uint64 `json:"received_bytes"`
+	Sent     uint64 `json:"sent_bytes"`
+	// The messages that wait to be sent to the client: bytes of reliable ones and of state records
+	// on the stream, and the number of unreliable ones. Waiting is the number of the client's
+	// messages that wait for their stage.
+	QueuedBytes    int `json:"queued_bytes"`
+	QueuedMessages int `json:"queued_messages"`
+	Waiting        int `json:"waiting"`
 
 	Snapshots    uint64 `json:"snapshots"`
 	Bytes        uint64 `json:"bytes"` // of these packets

@@ -72,3 +72,32 @@ type Cost struct {
 	Records uint64 `json:"records"`
 	Fulls   uint64 `json:"fulls"` // full records, since counting began
 }
+
+// Traffic is the answer of /api/clients/traffic: the bytes of one client since counting began.
+type Traffic struct {
+	Tick    uint64          `json:"tick"`
+	Client  uint64          `json:"client"`
+	Seconds float64         `json:"seconds"` // for which data was counted
+	Classes []ClassTraffic  `json:"classes"` // sent to the client; a class without a record is left out
+	Inputs  Data            `json:"inputs"`  // packets received from the client
+	Methods []MethodTraffic `json:"methods"` // a method without a message is left out
+}
+
+// ClassTraffic has the bytes of object records of a class; an empty Class is the ends of objects.
+type ClassTraffic struct {
+	Class string `json:"class"`
+	Bytes uint64 `json:"bytes"`
+}
+
+// MethodTraffic has the messages of a method, answers included.
+type MethodTraffic struct {
+	Method   string `json:"method"`
+	Received Data   `json:"received"` // from the client
+	Sent     Data   `json:"sent"`     // to the client
+}
+
+// Data counts messages or packets, and their bytes without envelope.
+type Data struct {
+	Count uint64 `json:"count"`
+	Bytes uint64 `json:"bytes"`
+}

@@ -116,7 +116,7 @@ func (c *Client) send(m *schema.Method, call uint64, result any) error {
 		c.refuseCall(m.Queue.ID, call, err)
 		return err
 	}
-	c.session.Send(transport.Message{Method: m.Queue.ID, Call: call, Reply: true, Reliable: true, Payload: payload})
+	c.transmit(transport.Message{Method: m.Queue.ID, Call: call, Reply: true, Reliable: true, Payload: payload})
 	return nil
 }
 
@@ -150,6 +150,6 @@ func (c *Client) Send(m transport.Message) {
 	if c.IsFeed() {
 		c.room.feed.send(m)
 	} else if c.session != nil { // A client without a session is the spectator feed after its end.
-		c.session.Send(m)
+		c.transmit(m)
 	}
 }

@@ -44,6 +44,7 @@ type Client struct {
 
 	joinedAt time.Duration // game time of its join
 	counts   ClientCounts
+	follow   *follow // counts its traffic while an operator asks for it; nil otherwise
 
 	// Game time from which the client may again request the full state, or digests.
 	fullFrom, digestFrom time.Duration
@@ -132,6 +133,33 @@ func (c *Client) Waits() Wait {
 // of snapshots in flight, and the limit of that number.
 func (c *Client) Link() (rtt time.Duration, inFlight, window int) {
 	return c.link.SRTT, c.window.InFlight(), c.window.Size()
+}
+
+// Figures describe a client's connection for an operator.
+type Figures struct {
+	transport.Load               // of the connection; of a dropped client, Reliable is its backlog
+	Loss           int           // lost packets in thousandths, see transport.Window
+	Measured       bool          // Loss is known
+	AckAge         time.Duration // since the poll with the newest acknowledgement
+	Acked          bool          // there is one
+}
+
+// Figures returns the figures of the client's connection. It costs a lock, and is for questions.
+func (c *Client) Figures() (f Figures) {
+	if c.IsFeed() {
+		return f
+	}
+	f.Load = c.session.Load()
+	if c.dropped != nil {
+		if f.Reliable, f.Unreliable = 0, 0; c.backlog != nil {
+			f.Reliable = c.backlog.Bytes()
+		}
+	}
+	f.Loss, f.Measured = c.window.Loss()
+	if at, ok := c.window.LastAck(); ok {
+		f.AckAge, f.Acked = c.room.in.Start-at, true
+	}
+	return f
 }
 
 // Kick closes the client's connection after this tick's flush. Its messages are dropped from now

@@ -94,6 +94,14 @@ func (q *Messages) receive(c *Client, a *transport.Arrival) {
 	}
 }
 
+// Waiting returns the number of waiting messages by sender. It visits each of them, and is for
+// questions.
+func (q *Messages) Waiting() map[uint64]int {
+	n := map[uint64]int{}
+	q.queue.Each(func(it *rpcqueue.Item) { n[it.From]++ })
+	return n
+}
+
 // charge counts invalid data of a client as messages without a method, so that the limits of
 // messages apply to it.
 func (q *Messages) charge(c *Client, messages uint64) {
@@ -258,7 +266,7 @@ func (c *Client) refuse(it *rpcqueue.Item, err error) { c.refuseCall(it.Method.I
 
 func (c *Client) refuseCall(method uint32, call uint64, err error) {
 	declined, _ := transport.Declined(err)
-	c.session.Send(transport.Message{
+	c.transmit(transport.Message{
 		Method: method, Call: call, Reply: true, Reliable: true, Code: uint32(declined.Code), Text: declined.Text,
 	})
 }

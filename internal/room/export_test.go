@@ -29,6 +29,7 @@ const (
 	ShortVisit      = shortVisit
 	VisitMemory     = visitMemory
 	MaxVisitors     = maxVisitors
+	MaxFollowed     = maxFollowed
 	MaxFulls        = maxFulls
 	MaxFloodWait    = maxFloodWait
 	MaxPenalties    = maxPenalties

@@ -32,8 +32,10 @@ func (r *Room) takeArrival(a *transport.Arrival) {
 			r.metrics.Drops.Add(1, "input", "spectator")
 			return
 		}
+		c.countArrival(a)
 		r.Inputs.take(c, a)
 	case transport.MessageArrived, transport.NoRoom:
+		c.countArrival(a)
 		c.arrivedReliable(a)
 		r.Messages.receive(c, a)
 	case transport.Received:

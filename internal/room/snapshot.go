@@ -44,7 +44,14 @@ func (c *Client) encode(tick uint64, now time.Duration) {
 		limit = probe
 	}
 	var first uint64
+	follow := c.followed()
+	if follow != nil {
+		c.room.recordBytes(follow.before)
+	}
 	slot.Packets, first = c.peer.AppendSnapshot(slot.Packets[:0], tick, limit)
+	if follow != nil {
+		follow.countRecords(c.room)
+	}
 	bytes := 0
 	for _, p := range slot.Packets {
 		bytes += len(p)

@@ -16,6 +16,9 @@ type Backlog struct {
 // Len returns the number of kept messages.
 func (b *Backlog) Len() int { return int(b.sent - b.confirmed) }
 
+// Bytes returns the size of the kept messages.
+func (b *Backlog) Bytes() int { return b.kept.size() }
+
 // Overflowed reports whether a message was lost because the backlog was full. Then the client
 // cannot continue over another connection.
 func (b *Backlog) Overflowed() bool { return b.overflow }

@@ -29,6 +29,8 @@ type conn struct {
 	flushLag atomic.Int64
 	slotBusy atomic.Bool // the mailbox has the slot's packets
 
+	received atomic.Uint64 // bytes from the driver, of datagrams and the stream
+
 	streamBehind atomic.Bool // more than half of maxReliableBytes is queued
 	deaf         atomic.Bool // closing or ended: arrivals are dropped
 

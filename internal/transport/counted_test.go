@@ -98,6 +98,31 @@ func TestTransferredDataIsCounted(t *testing.T) {
 		if out, in := from.countedOut(), to.countedIn(); out != carried || in != carried {
 			t.Errorf("%s: %+v were carried, but %+v are counted out and %+v in", name, carried, out, in)
 		}
+		bytes := carried.datagramBytes + carried.streamBytes
+		if sent, got := from.Load(), to.Load(); sent != (Load{Sent: bytes}) || got.Received != bytes || got.Sent != 0 {
+			t.Errorf("%s: %d bytes were carried; the loads are %+v and %+v", name, bytes, sent, got)
+		}
+	}
+}
+
+// Data waits from Send until the driver takes it, also beyond a flush.
+func TestLoadHasTheQueues(t *testing.T) {
+	e := newEnd(false, SessionConfig{})
+	for _, flush := range []bool{false, true} {
+		e.Send(Message{Payload: []byte("a")})
+		e.Send(Message{Payload: []byte("b"), Reliable: true})
+		e.SendRecord(make([]byte, 100))
+		if flush {
+			e.Flush(0)
+		}
+	}
+	stream := e.AppendStream(nil, 1<<20)
+	if l := e.Load(); len(stream) < 200 || l != (Load{Sent: uint64(len(stream)), Unreliable: 2}) {
+		t.Errorf("%+v with %d bytes of the stream", l, len(stream))
+	}
+	e.SendRecord(make([]byte, 100))
+	if l := e.Load(); l.Reliable < 100 || l.Reliable > 110 {
+		t.Errorf("%+v with one record", l)
 	}
 }
 

@@ -30,6 +30,7 @@ type mailbox struct {
 	replyArrived time.Duration
 
 	number uint64 // number of the last datagram
+	sent   uint64 // bytes passed to the driver, of datagrams and the stream
 
 	flushing bool // a flush has datagrams left to send
 	flushAt  time.Duration

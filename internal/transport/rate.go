@@ -172,6 +172,8 @@ type loss struct {
 	packets, lost int // since the last measurement
 	usual         int // follows a lower share at once, and a higher share slowly
 	high          int // measurements in a row with too much loss
+	last          int // of the last measurement
+	measured      bool
 }
 
 // excess returns the share of lost packets above the permitted share if there is a new measurement,
@@ -181,6 +183,7 @@ func (l *loss) excess() int {
 		return 0
 	}
 	share := 1000 * l.lost / l.packets
+	l.last, l.measured = share, true
 	if share < l.usual {
 		l.usual = share
 	}

@@ -12,6 +12,7 @@ import (
 func (l *leg) receiveDatagram(at, waited time.Duration, b []byte, borrowed bool) {
 	l.stats.DatagramsIn.Add(1)
 	l.stats.DatagramBytesIn.Add(uint64(len(b)))
+	l.received.Add(uint64(len(b)))
 	if l.deaf.Load() {
 		l.stats.Drop(DropInboxGone, 1)
 		return
@@ -232,6 +233,7 @@ func (l *leg) decode(m *Message) (method, v any, err error) {
 // closed, or it has violated the protocol; then the session has begun to close itself.
 func (l *leg) receiveStream(at time.Duration, b []byte) error {
 	l.stats.StreamBytesIn.Add(uint64(len(b)))
+	l.received.Add(uint64(len(b)))
 	l.takeStream(at, len(b))
 	in := b
 	if len(l.stream) > 0 {

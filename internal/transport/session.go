@@ -112,6 +112,24 @@ func (s *Session) LinkFacts() LinkFacts {
 	}
 }
 
+// Load is the data that a session has carried, and the data that waits in it.
+type Load struct {
+	Received, Sent uint64 // bytes of datagrams and of the stream, without the headers below
+	Reliable       int    // bytes of reliable messages and state records that wait to be sent
+	Unreliable     int    // unreliable messages that wait to be sent
+}
+
+// Load returns the bytes that the session has carried so far, and its queues. It takes the lock
+// that Flush takes.
+func (s *Session) Load() Load {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Load{
+		Received: s.received.Load(), Sent: s.box.sent,
+		Reliable: s.box.reliable.size() + s.out.reliable.size(), Unreliable: s.box.unreliable.len() + s.out.unreliable.len(),
+	}
+}
+
 // TakeFlushLag returns the time from the newest flush that was sent completely until the link
 // accepted its last datagram. It reports false if no flush was sent since the last call.
 func (s *Session) TakeFlushLag() (time.Duration, bool) {

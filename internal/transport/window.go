@@ -418,5 +418,12 @@ func (w *Window) InFlight() int { return w.count }
 // ticks of both ends; 0 before the first sample.
 func (w *Window) SRTT() time.Duration { return w.srtt }
 
+// Loss is the share of lost packets in thousandths, of the last 50 or more packets that were
+// measured together. It is false before the first measurement.
+func (w *Window) Loss() (thousandths int, ok bool) { return w.rate.loss.last, w.rate.loss.measured }
+
+// LastAck is the time of the poll with the newest acknowledgement; false before the first one.
+func (w *Window) LastAck() (time.Duration, bool) { return w.lastAck, w.top > 0 }
+
 // ceilDiv is ⌈a÷b⌉.
 func ceilDiv(a, b time.Duration) int { return int((a + b - 1) / b) }

@@ -477,3 +477,26 @@ func TestCeilDivRoundsUp(t *testing.T) {
 		}
 	}
 }
+
+// A packet is lost if a later one was acknowledged. The loss is known after 50 packets.
+func TestWindowKnowsItsLoss(t *testing.T) {
+	w := NewWindow(period)
+	now := time.Second
+	if _, ok := w.LastAck(); ok {
+		t.Error("an acknowledgement before the first snapshot")
+	}
+	for id := range uint64(200) {
+		w.Sent(now, id+1, id+1, 1000, false)
+		acked := now + 30*ms
+		if id%5 != 0 {
+			w.Acked(acked, []Range{{id + 1, id + 1}})
+			if at, ok := w.LastAck(); !ok || at != acked {
+				t.Fatalf("packet %d was acknowledged at %v, not %v", id+1, acked, at)
+			}
+		}
+		if loss, ok := w.Loss(); ok && id < 49 || !ok && id > 55 || ok && (loss < 180 || loss > 220) {
+			t.Fatalf("after %d packets: %d/1000, %v", id+1, loss, ok)
+		}
+		now += 40 * ms
+	}
+}

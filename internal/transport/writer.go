@@ -78,6 +78,7 @@ func (l *leg) appendDatagram(dst []byte, at time.Duration) ([]byte, bool) {
 	dst = append(dst, tail...)
 	l.stats.DatagramsOut.Add(1)
 	l.stats.DatagramBytesOut.Add(uint64(len(dst) - base))
+	b.sent += uint64(len(dst) - base)
 	return dst, true
 }
 
@@ -153,5 +154,6 @@ func (l *leg) appendStream(dst []byte, limit int) []byte {
 	l.box.moved = l.box.moved || len(dst) > n
 	l.streamBehind.Store(l.box.reliable.size() > maxReliableBytes/2)
 	l.stats.StreamBytesOut.Add(uint64(len(dst) - n))
+	l.box.sent += uint64(len(dst) - n)
 	return dst
 }

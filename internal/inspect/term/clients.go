@@ -57,6 +57,39 @@ func (t *clientTrends) add(c *clientRow) {
 // browser's page.
 const manyMissed = 1.2
 
+// manyLost is the share of lost packets above which a client is marked, as in the browser's page.
+const manyLost = 0.05
+
+// share returns a loss, or -1 if it is not known yet.
+func share(loss *float64) float64 {
+	if loss == nil {
+		return -1
+	}
+	return *loss
+}
+
+func loss(c clientRow) string {
+	if c.Loss == nil {
+		return "–"
+	}
+	return strconv.FormatFloat(100**c.Loss, 'f', 1, 64) + " %"
+}
+
+func ackAge(c clientRow) string {
+	if c.AckAge == nil {
+		return "–"
+	}
+	return tui.Span3(*c.AckAge)
+}
+
+// queued names the messages that wait in both directions.
+func queued(c clientRow) string {
+	if c.QueuedBytes+c.QueuedMessages+c.Waiting == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%s + %d to it, %d from it", tui.Size(float64(c.QueuedBytes)), c.QueuedMessages, c.Waiting)
+}
+
 // clientTable returns the table of clients.
 func clientTable() table[clientRow] {
 	type row = clientRow
@@ -69,6 +102,7 @@ func clientTable() table[clientRow] {
 			{title: "transport", width: 12, left: true, rank: 2, show: func(c row) string { return c.Transport }, order: by(func(c row) string { return c.Transport })},
 			{title: "state", width: 13, left: true, show: func(c row) string { return cmp.Or(c.Waits, c.State) }, order: by(func(c row) string { return c.State + c.Waits }), warn: func(c row) bool { return c.State != "connected" || c.Waits != "" }},
 			{title: "RTT ms", width: 7, show: func(c row) string { return tui.Millis(c.RTT) }, order: by(func(c row) time.Duration { return c.RTT }), warn: func(c row) bool { return c.RTT > 250*time.Millisecond }},
+			{title: "loss", width: 7, rank: 4, show: loss, order: by(func(c row) float64 { return share(c.Loss) }), warn: func(c row) bool { return share(c.Loss) > manyLost }},
 			{title: "in flight", width: 10, rank: 1, show: func(c row) string { return fmt.Sprintf("%d / %d", c.InFlight, c.Window) }, order: by(func(c row) int { return c.InFlight })},
 			{title: "silent", width: 8, rank: 2, show: func(c row) string { return tui.Span3(c.Silent) }, order: by(func(c row) time.Duration { return c.Silent }), warn: func(c row) bool { return c.Silent > time.Second }},
 			{title: "snap/s", width: 7, show: func(c row) string { return whole(c.snapshots) }, order: by(func(c row) float64 { return c.snapshots })},
@@ -136,10 +170,11 @@ func (m *model) drawClient(width, height int) []tui.Line {
 	}
 	pair("address", c.Addr, "transport", c.Transport)
 	pair("state", state)
-	pair("joined", tui.Age(c.Age)+" ago", "silent for", tui.Span3(c.Silent))
-	pair("in flight", fmt.Sprintf("%d of %d", c.InFlight, c.Window), "inputs", tui.Count(c.Inputs))
+	pair("joined", tui.Age(c.Age)+" ago", "silent, acked", tui.Span3(c.Silent)+", "+ackAge(c))
+	pair("in flight", fmt.Sprintf("%d of %d, lost %s", c.InFlight, c.Window, loss(c)), "inputs", tui.Count(c.Inputs))
 	pair("snapshots", tui.Count(c.Snapshots)+", "+tui.Size(float64(c.Bytes)), "missed, late", tui.Count(c.InputsMissed)+", "+tui.Count(c.InputsLate))
 	pair("deferred", tui.Count(c.SlotBusy)+" slot_busy, "+tui.Count(c.WindowClosed)+" window_closed")
+	pair("waiting", queued(c), "out, in", tui.Size(float64(c.Sent))+", "+tui.Size(float64(c.Received)))
 	pair("looks back", tui.Span3(c.Rewind)+", "+tui.Count(c.ViewsClamped)+" views clamped", "input margin", margin(c)+" ms")
 	lines = append(lines, tui.Line{}, tui.Text(tui.Soft, " since it is followed"))
 	t, rows := &m.followed, min(max((height-len(lines))/4, 1), 8)

@@ -125,12 +125,12 @@ func TestTablesMarkBadFigures(t *testing.T) {
 	if got := warned(roomTable().columns, room); fmt.Sprint(got) != "[state clients tick p99 overruns]" {
 		t.Errorf("of a bad room %q is marked", got)
 	}
-	client := clientRow{Client: inspect.Client{State: "connected", RTT: 250 * milli, Silent: time.Second, Inputs: 1}, snapshots: 3, deferred: 3, missed: manyMissed}
+	client := clientRow{Client: inspect.Client{State: "connected", RTT: 250 * milli, Silent: time.Second, Inputs: 1, Loss: new(manyLost)}, snapshots: 3, deferred: 3, missed: manyMissed}
 	if got := warned(clientTable().columns, client); got != nil {
 		t.Errorf("of a good client %q is marked", got)
 	}
-	client = clientRow{Client: inspect.Client{State: "connected", Waits: "slot_busy", RTT: 251 * milli, Silent: 1001 * milli, Inputs: 1, InputMargin: -1}, snapshots: 3, deferred: 4, missed: manyMissed + 0.1}
-	if got := warned(clientTable().columns, client); fmt.Sprint(got) != "[state RTT ms silent defer/s missed margin ms]" {
+	client = clientRow{Client: inspect.Client{State: "connected", Waits: "slot_busy", RTT: 251 * milli, Silent: 1001 * milli, Inputs: 1, InputMargin: -1, Loss: new(0.051)}, snapshots: 3, deferred: 4, missed: manyMissed + 0.1}
+	if got := warned(clientTable().columns, client); fmt.Sprint(got) != "[state RTT ms loss silent defer/s missed margin ms]" {
 		t.Errorf("of a bad client %q is marked", got)
 	}
 }
@@ -312,7 +312,7 @@ func TestChartsAreBounded(t *testing.T) {
 func TestColumnsHaveAnOrder(t *testing.T) {
 	inOrder(t, roomTable().columns, directory.Row{}, directory.Row{Name: "a", Kind: "a", State: "a", Clients: 1, Max: 1, Rate: 1, TickP99: 1, LateP99: 1, Overruns: 1, Age: 1})
 	inOrder(t, slowTable().columns, slowtick.Record{}, slowtick.Record{Tick: 1, Duration: 1, Lateness: 1, Cause: "a", Blame: slowtick.System{Name: "a"}, Facts: slowtick.Facts{Sender: slowtick.Sender{Client: 1}}})
-	inOrder(t, clientTable().columns, clientRow{}, clientRow{Client: inspect.Client{Client: 1, Subject: "a", Addr: "a", Transport: "a", State: "a", RTT: 1, InFlight: 1, Silent: 1, InputMargin: 1, Age: 1}, sent: 1, snapshots: 1, deferred: 1, missed: 1})
+	inOrder(t, clientTable().columns, clientRow{}, clientRow{Client: inspect.Client{Client: 1, Subject: "a", Addr: "a", Transport: "a", State: "a", RTT: 1, Loss: new(0.0), InFlight: 1, Silent: 1, InputMargin: 1, Age: 1}, sent: 1, snapshots: 1, deferred: 1, missed: 1})
 }
 
 func inOrder[T any](t *testing.T, columns []column[T], less, more T) {

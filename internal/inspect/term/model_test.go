@@ -70,9 +70,11 @@ func clientsAt(second int) clientsEvent {
 			Client: n, Subject: []string{"ann", "bob", hostile}[i], Addr: fmt.Sprintf("192.0.2.%d:4000", n), Transport: []string{"quic", "websocket", "webtransport"}[i], State: "connected",
 			Age: time.Duration(second) * time.Second, Silent: 16 * milli, RTT: time.Duration(40*(3-n)+2) * milli, InFlight: i, Window: 4,
 			Snapshots: 60 * n * uint64(second), Bytes: 5000 * n * uint64(second), Inputs: 3000, InputsMissed: uint64(second) * uint64(i), InputMargin: 12 * milli, Rewind: 100 * milli,
+			Loss: new(float64(n-1) / 50), AckAge: new(20 * milli), Sent: 6000 * n * uint64(second), Received: 900 * n * uint64(second),
 		}
 	}
 	list[1].Waits, list[1].WindowClosed = "window_closed", 100*uint64(second)
+	list[1].QueuedBytes, list[1].QueuedMessages, list[1].Waiting = 2000, 3, 1
 	list[2].State = "dropped"
 	return clientsEvent{time.Duration(second) * time.Second, inspect.Clients{Tick: 60 * uint64(second), Clients: list}}
 }

@@ -42,7 +42,7 @@ func TestNarrowScreensLeaveOutColumns(t *testing.T) {
 		}
 		was = shown
 	}
-	want := []string{"joined", "margin ms", "address", "missed", "silent", "transport", "in flight"}
+	want := []string{"loss", "joined", "margin ms", "address", "missed", "silent", "transport", "in flight"}
 	if !slices.Equal(gone[:len(want)], want) {
 		t.Errorf("left out are %q, want %q first", gone, want)
 	}

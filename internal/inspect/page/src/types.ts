@@ -167,6 +167,18 @@ export interface Client {
   input_margin_ns: number;
   rewind_ns: number;
   views_clamped: number;
+  /** The lost share of the last 50 or more packets with snapshots; null before. */
+  loss: number | null;
+  /** Since the newest acknowledgement; null before the first. */
+  ack_age_ns: number | null;
+  /** Bytes of all datagrams and of the stream. */
+  received_bytes: number;
+  sent_bytes: number;
+  /** To the client: bytes of reliable messages, and the number of unreliable ones. */
+  queued_bytes: number;
+  queued_messages: number;
+  /** Messages of the client that wait for their stage. */
+  waiting: number;
   simulated: string;
 }
 
@@ -404,4 +416,20 @@ export interface Move {
   state: string;
   text: string;
   took_ns: number;
+}
+
+export interface Data {
+  count: number;
+  bytes: number;
+}
+
+/** Traffic has the bytes of one client since counting began. */
+export interface Traffic {
+  tick: number;
+  client: number;
+  seconds: number;
+  /** Sent to the client; an empty class is the ends of objects. */
+  classes: { class: string; bytes: number }[];
+  inputs: Data;
+  methods: { method: string; received: Data; sent: Data }[];
 }
