@@ -134,19 +134,22 @@ func TestPagesRefuseInAPlainLine(t *testing.T) {
 		{"GET", "/api/recordings/open?name=run.rec", 405, "Method Not Allowed"},
 		{"POST", "/api/recordings/open?name=folder", 400, "it is no file"},
 		{"POST", "/api/recordings/open?name=text.rec", 400, `cannot open "text.rec": not a recording of this version of netloop`},
-		{"GET", "/api/recording", 404, "no recording is open"},
 	} {
 		code, body := ask(pages, c.method, c.target, nil)
 		if code != c.code || !strings.Contains(body, c.text) || strings.Count(body, "\n") != 1 {
 			t.Errorf("%s %s: %d %s, want %d %s", c.method, c.target, code, body, c.code, c.text)
 		}
 	}
+	if code, body := ask(pages, "GET", "/api/recording", nil); code != http.StatusOK || !strings.Contains(body, `"name":"run.rec"`) {
+		t.Errorf("after the refusals: %d %s", code, body)
+	}
 	if code, body := ask(pages, "POST", "/api/recordings/open?name=link", nil); code == http.StatusOK {
 		t.Errorf("a link out of the folder: %d %s", code, body)
 	}
 }
 
-// An upload replaces the open recording; a damaged one leaves none open.
+// An upload replaces the open recording. A damaged one is refused, and the open one remains, also if
+// its replay was under way.
 func TestAnUploadIsOpened(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	s, pages, _ := served(t)
@@ -157,7 +160,14 @@ func TestAnUploadIsOpened(t *testing.T) {
 	if code, body = ask(pages, "POST", "/api/recordings/upload", strings.NewReader("nothing")); code != http.StatusBadRequest || !strings.Contains(body, `cannot open "upload": not a recording`) {
 		t.Errorf("%d %s", code, body)
 	}
-	if code, body = ask(pages, "GET", "/api/recording/state?tick=1", nil); code != http.StatusNotFound {
+	for progress := 0.0; progress < 1; {
+		var head history.Head
+		if code, body = ask(pages, "GET", "/api/recording", nil); code != http.StatusOK || json.Unmarshal([]byte(body), &head) != nil || head.Name != "mine.rec" {
+			t.Fatalf("%d %s", code, body)
+		}
+		progress = head.Progress
+	}
+	if code, body = ask(pages, "GET", "/api/recording/state?tick=1", nil); code != http.StatusOK {
 		t.Errorf("%d %s", code, body)
 	}
 	if err := s.Close(); err != nil {

@@ -143,8 +143,8 @@ func TestKeptTicksAreServed(t *testing.T) {
 	if _, err := s.Keep(ring); err == nil {
 		t.Error("a closed ring has ticks")
 	}
-	if code, body := ask(pages, "GET", "/api/recording", nil); code != http.StatusNotFound {
-		t.Errorf("%d %s", code, body)
+	if code, body := ask(pages, "GET", "/api/recording/state?tick=60", nil); code != http.StatusOK {
+		t.Errorf("the ticks that were open: %d %s", code, body)
 	}
 	// While an upload arrives nothing else is opened.
 	in, out := io.Pipe()

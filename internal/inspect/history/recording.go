@@ -122,6 +122,14 @@ func (r *Recording) Close() error {
 	return r.store.file.Close()
 }
 
+// stop ends the replay after its running tick, and reports whether it was under way. The answers
+// cover the ticks up to there.
+func (r *Recording) stop() bool {
+	r.cancel()
+	<-r.done
+	return r.Outcome().State == Closed
+}
+
 // Outcome returns the result so far.
 func (r *Recording) Outcome() Outcome { return *r.progress.outcome.Load() }
 

@@ -53,7 +53,8 @@ func (s *Recordings) Close() error {
 	return s.exchange(nil, nil)
 }
 
-// exchange closes the open recording and replaces it by another one, or by none.
+// exchange replaces the open recording by another one, or by none, and closes it. The other one may
+// have the same file.
 func (s *Recordings) exchange(open *Recording, f file) (err error) {
 	s.mu.Lock()
 	was, wasFile := s.open, s.file
@@ -62,7 +63,7 @@ func (s *Recordings) exchange(open *Recording, f file) (err error) {
 	if was != nil {
 		err = was.Close()
 	}
-	if wasFile != nil {
+	if wasFile != nil && wasFile != f {
 		err = errors.Join(err, wasFile.Close())
 	}
 	return err
@@ -128,15 +129,12 @@ func (s *Recordings) OpenFile(name string) error {
 	}, name)
 }
 
-// Keep opens a copy of the ticks that a ring has now.
+// Keep opens a copy of the ticks that a ring has now. If it fails, the open recording remains.
 func (s *Recordings) Keep(g *Ring) (Head, error) {
 	if !s.changing.TryLock() {
 		return Head{}, refusef(http.StatusConflict, "another recording is being opened: try again")
 	}
 	defer s.changing.Unlock()
-	if err := s.exchange(nil, nil); err != nil { // Free its memory before the next is made.
-		return Head{}, err
-	}
 	r, err := g.freeze()
 	if err != nil {
 		return Head{}, err
@@ -174,7 +172,8 @@ type file interface {
 	Stat() (fs.FileInfo, error)
 }
 
-// change closes the open recording, and opens the file that get returns.
+// change opens the file that get returns, and then closes the recording that was open. If it fails,
+// that one remains open.
 func (s *Recordings) change(get func() (file, error), name string) error {
 	if !s.changing.TryLock() {
 		return refusef(http.StatusConflict, "another recording is being opened: try again")
@@ -184,14 +183,26 @@ func (s *Recordings) change(get func() (file, error), name string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.exchange(nil, nil); err != nil {
-		return errors.Join(err, f.Close())
-	}
+	// Only one replay may run, and opening a file may change the settings that it reads.
+	stopped := s.open != nil && s.open.stop()
 	r, err := s.openFile(f, name)
-	if err != nil {
-		return errors.Join(refusef(http.StatusBadRequest, "cannot open %.100q: %v", name, err), f.Close())
+	if err == nil {
+		return s.exchange(r, f)
 	}
-	return s.exchange(r, f)
+	err = errors.Join(refusef(http.StatusBadRequest, "cannot open %.100q: %v", name, err), f.Close())
+	if stopped {
+		err = errors.Join(err, s.reopen())
+	}
+	return err
+}
+
+// reopen begins the replay of the open recording anew.
+func (s *Recordings) reopen() error {
+	r, err := s.openFile(s.file, s.open.cfg.Name)
+	if err != nil {
+		return err // Its answers cover the ticks that were replayed.
+	}
+	return s.exchange(r, s.file)
 }
 
 func (s *Recordings) openFile(f file, name string) (*Recording, error) {
