@@ -229,6 +229,22 @@ func (s *Server) costsPage(ctx context.Context, query url.Values) (any, error) {
 	})
 }
 
+// waitsPage answers /api/waits.
+func (s *Server) waitsPage(ctx context.Context, query url.Values) (any, error) {
+	r, err := s.queriedRoom(query)
+	if err != nil {
+		return nil, err
+	}
+	return r.e.Questions.Ask(ctx, func(tick uint64) any {
+		list, ticks := r.e.Messages.WatchWaits()
+		a := inspect.Waits{Tick: tick, Seconds: float64(ticks) * float64(r.spec.Rate.Den) / float64(r.spec.Rate.Num), Methods: make([]inspect.Wait, len(list))}
+		for i, w := range list {
+			a.Methods[i] = inspect.Wait{Method: w.Method.Name, Count: w.Count, Sum: w.Sum, Max: w.Max}
+		}
+		return a
+	})
+}
+
 // trafficPage answers /api/clients/traffic.
 func (s *Server) trafficPage(ctx context.Context, query url.Values) (any, error) {
 	r, err := s.queriedRoom(query)

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/netloop/netloop/internal/netvar/state"
 )
@@ -100,4 +101,20 @@ type MethodTraffic struct {
 type Data struct {
 	Count uint64 `json:"count"`
 	Bytes uint64 `json:"bytes"`
+}
+
+// Waits is the answer of /api/waits: how long messages of clients waited, from their arrival until
+// their handlers ran.
+type Waits struct {
+	Tick    uint64  `json:"tick"`
+	Seconds float64 `json:"seconds"` // for which they were counted
+	Methods []Wait  `json:"methods"` // a method without a message is left out
+}
+
+// Wait has the waits of a method's messages since counting began.
+type Wait struct {
+	Method string        `json:"method"`
+	Count  uint64        `json:"count"`
+	Sum    time.Duration `json:"sum_ns"`
+	Max    time.Duration `json:"max_ns"`
 }

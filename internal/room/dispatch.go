@@ -34,6 +34,7 @@ type Messages struct {
 	limits     panicguard.Throttle[rpcqueue.Rung] // throttles the log of exceeded limits
 	penalise   func(*Client)
 	watched    map[uint32]*payloadWatch // by method id; empty: nobody looks at payloads
+	waits      waits
 }
 
 // open creates the queue.
@@ -51,6 +52,7 @@ func (q *Messages) begin(in *loop.Input) {
 	if len(q.watched) > 0 {
 		q.expireWatches()
 	}
+	q.expireWaits()
 	q.queue.Begin(in.Tick, in.GameTime)
 	q.queue.SetPrices(q.source.prices())
 }
@@ -71,7 +73,7 @@ func (q *Messages) receive(c *Client, a *transport.Arrival) {
 	}
 	it := rpcqueue.Item{
 		From: c.id, Stage: loop.Stage(a.Message.Stage), Call: a.Message.Call, Msg: a.Decoded, NoRoom: a.Kind == transport.NoRoom,
-		Held: uint32(a.Held), Holds: a.Session,
+		Held: uint32(a.Held), Holds: a.Session, At: a.At,
 	}
 	name := rpcqueue.UnknownName
 	m, ok := a.Method.(*schema.Method)

@@ -27,6 +27,8 @@ type Item struct {
 	Holds Holds
 	// Call identifies a call that expects an answer; 0: a one-way message.
 	Call uint64
+	// At is the time of arrival on the clock of Tariff, for Waits; 0: it is not known.
+	At time.Duration
 	// Msg holds a *M. It belongs to the handler.
 	Msg any
 
@@ -61,6 +63,8 @@ type Queue[C any] struct {
 	OnLimit func(from uint64, m *Method, r Rung)
 	// Tariff, if set, measures the times of messages.
 	Tariff *Tariff
+	// Waits, if set, counts the waits of messages. It needs a Tariff.
+	Waits *Waits
 
 	table    *Table
 	handlers []Handler[C] // by method id
@@ -266,6 +270,9 @@ func (q *Queue[C]) walk(r *ring, c C) {
 		r.pop(&q.cur)
 		r.batch--
 		m, stage := q.cur.Method, q.cur.Stage
+		if q.Waits != nil {
+			q.Waits.add(&q.cur, q.Tariff.last)
+		}
 		q.err = q.handlers[m.ID](c, &q.cur)
 		q.cur.end()
 		if q.err != nil {
