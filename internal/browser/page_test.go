@@ -81,6 +81,11 @@ func TestThePlaygroundConvertsMessages(t *testing.T) {
 	_ = nodetest.Node(t, "--test", nodetest.Bundle(t, "../../internal/inspect/page/src/message.test.ts"))
 }
 
+// The saved ticks are a trace that Perfetto opens.
+func TestThePageSavesTraces(t *testing.T) {
+	_ = nodetest.Node(t, "--test", nodetest.Bundle(t, "../../internal/inspect/page/src/trace.test.ts"))
+}
+
 // A ship moves in the page as on the server: TestThePageHasTheGamesFlights of the arena checks
 // the cases.
 func TestThePageSimulatesLikeTheServer(t *testing.T) {

@@ -71,6 +71,15 @@ describe("objects in the page", { concurrency: 1 }, () => {
       await until("a step forward", async () => (await at()) === first + 1);
       await shown.page.keyboard.press("ArrowLeft");
       await until("a step back", async () => (await at()) === first);
+      await shown.page.fill("[aria-label='Compared with tick']", "1");
+      await shown.page.press("[aria-label='Compared with tick']", "Enter");
+      await until("the changes are those since tick 1", async () => /since tick 1\b/.test((await shown.text(".changes h2"))));
+      // A file that cannot be opened is named until another is opened, and the recording remains.
+      await shown.page.setInputFiles("input[type=file]", { name: "bad.rec", mimeType: "application/octet-stream", buffer: Buffer.from("no recording") });
+      await until("the file is refused", async () => /cannot open "bad.rec".*game.rec remains open/.test(await shown.text(".refused")));
+      await shown.page.click("h2");
+      await shown.page.keyboard.press("ArrowRight");
+      await until("a step forward", async () => (await at()) === first + 1);
       await shown.page.fill(".query", "shap.Hull == 0");
       await shown.page.press(".query", "Enter");
       // The answer 400 is also a line of the browser's console.

@@ -22,6 +22,7 @@ type Ship struct {
 	X, Y   float32 `net:"quant=1/64"`
 	Name   string  `net:"max=64"`
 	Shield uint8
+	Cargo  uint16 `net:"read=owner"`
 }
 
 // Steer is the input of a player.
@@ -79,7 +80,7 @@ func (g *game) Open(r *netloop.Room) error {
 		return nil
 	})
 	r.OnJoin(func(t *netloop.Tick, c *netloop.Client) error {
-		s := ships.Spawn(t, Ship{Name: netloop.Truncate(c.Join().Subject, 64), Shield: 100}, netloop.OwnedBy(c.ID()))
+		s := ships.Spawn(t, Ship{Name: netloop.Truncate(c.Join().Subject, 64), Shield: 100, Cargo: 42}, netloop.OwnedBy(c.ID()))
 		sight.SetView(t, c, netloop.ViewFrom(s))
 		return nil
 	})

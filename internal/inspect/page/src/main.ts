@@ -34,7 +34,7 @@ class Inspector implements Context {
   private readonly rooms = byId<HTMLSelectElement>("room");
 
   start(): void {
-    byId("nav").append(...kinds.map((k, i) => h("a", { href: `#${k.name}`, title: `${k.title} (${i + 1})` }, k.title)));
+    byId("nav").append(...kinds.map((k, i) => h("a", { href: `#${k.name}`, title: i < 9 ? `${k.title} (${i + 1})` : k.title }, k.title)));
     this.rooms.addEventListener("change", () => this.enter(this.rooms.value));
     byId("theme").addEventListener("click", () => this.swap());
     const theme = localStorage.getItem("netloop-theme");
@@ -203,7 +203,7 @@ class Inspector implements Context {
     const n = Number(e.key);
     if (e.key === "/" && search) search.focus();
     else if (e.key === "t") this.swap();
-    else if (n >= 1 && n <= kinds.length) this.open(kinds[n - 1]!.name);
+    else if (n >= 1 && n <= Math.min(kinds.length, 9)) this.open(kinds[n - 1]!.name);
     else if (!this.view?.key?.(e.key)) return;
     e.preventDefault();
   }

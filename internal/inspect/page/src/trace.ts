@@ -1,28 +1,33 @@
 import { stages } from "./flame.js";
 import type { Tick } from "./types.js";
 
-/** events returns ticks in Chrome's trace format, in microseconds of the server's clock. */
+/**
+ * events returns ticks in Chrome's trace format, in microseconds of the server's clock, by time. A slice is within that of
+ * its stage or tick, which comes first. Lateness is a counter: the times from the deadlines of late ticks overlap.
+ */
 export function events(ticks: Tick[]): object[] {
-  const all: object[] = [];
-  const span = (name: string, cat: string, ts: number, dur: number, tid: number, args: object = {}) =>
-    all.push({ name, cat, ph: "X", ts: ts / 1000, dur: dur / 1000, pid: 1, tid, args });
+  const all: { ts: number }[] = [];
   for (const t of ticks) {
-    span(`tick ${t.tick}`, "tick", t.start_ns, t.duration_ns, 1, { cause: t.cause, lateness_ns: t.lateness_ns, clients: t.clients, arrivals: t.arrivals, sender: t.sender, gc: t.gc });
+    const slice = (name: string, cat: string, from: number, to: number, args: object = {}) =>
+      all.push({ name, cat, ph: "X", ts: from / 1000, dur: Math.max(to - from, 0) / 1000, pid: 1, tid: 1, args } as { ts: number });
+    const end = t.start_ns + t.duration_ns;
+    all.push({ name: "lateness", cat: "lateness", ph: "C", ts: t.start_ns / 1000, pid: 1, tid: 1, args: { ms: t.lateness_ns / 1e6 } } as { ts: number });
+    slice(`tick ${t.tick}`, "tick", t.start_ns, end, { cause: t.cause, lateness_ns: t.lateness_ns, clients: t.clients, arrivals: t.arrivals, sender: t.sender, gc: t.gc });
     let at = t.start_ns;
     stages.forEach((stage, i) => {
-      const cost = t.stages_ns[i] ?? 0;
-      if (cost > 0) span(stage, "stage", at, cost, 1);
+      const until = Math.min(at + (t.stages_ns[i] ?? 0), end);
+      if (until > at) slice(stage, "stage", at, until);
       let inside = at;
       for (const s of t.systems) {
         if (s.stage !== stage) continue;
-        span(s.name, "system", inside, s.cost_ns, 1, { runs: s.runs });
-        inside += s.cost_ns;
+        const to = Math.min(inside + s.cost_ns, until);
+        slice(s.name, "system", inside, to, { runs: s.runs });
+        inside = to;
       }
-      at += cost;
+      at = until;
     });
-    if (t.lateness_ns > 0) span("late", "lateness", t.start_ns - t.lateness_ns, t.lateness_ns, 2);
   }
-  return all;
+  return all.sort((a, b) => a.ts - b.ts);
 }
 
 /** trace saves ticks as a file. */

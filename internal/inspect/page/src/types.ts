@@ -252,6 +252,8 @@ export interface Costs {
 
 export interface Explanation {
   reason: string;
+  class: string;
+  field: string;
   text: string;
 }
 
@@ -432,4 +434,11 @@ export interface Traffic {
   classes: { class: string; bytes: number }[];
   inputs: Data;
   methods: { method: string; received: Data; sent: Data }[];
+}
+
+/** Waits tells how long messages waited from arrival to handler, since counting began. */
+export interface Waits {
+  tick: number;
+  seconds: number;
+  methods: { method: string; count: number; sum_ns: number; max_ns: number }[];
 }

@@ -64,8 +64,9 @@ export const overview: Kind = {
             const room = r.name;
             const word = r.locked ? "unlock" : "lock";
             const lock = h("button", { class: "write", type: "button", click: () => void page.act(`/api/rooms/${word}`, { room }) }, word);
-            const close = h("button", { class: "write", type: "button", click: () => { if (confirm(`Close the room ${room} in 30 s?`)) void page.act("/rooms/close", { room, drain: "30s" }); } }, "drain");
-            return h("span", { class: "actions" }, lock, room === standard ? "" : close);
+            const end = (word: string, question: string, drain: string) => h("button", { class: "write", type: "button", click: () => { if (confirm(question)) void page.act("/rooms/close", { room, drain }); } }, word);
+            const ends = [end("drain", `Close the room ${room} in 30 s?`, "30s"), end("close", `Close the room ${room} now? Its ${count(r.clients)} clients lose their connection.`, "0s")];
+            return h("span", { class: "actions" }, lock, ...(room === standard ? [] : ends));
           },
         },
       ],

@@ -38,6 +38,7 @@ const kind = (name: string, heading: string, live: boolean): Kind => ({
     const upload = h("input", { type: "file", "aria-label": "Open another file", change: () => void send() });
     const facts = h("dl", { class: "facts three" });
     const outcome = h("p", { class: "outcome" });
+    const refused = h("p", { class: "refused warn", hidden: true });
     const scrubber = new Scrubber((tick) => void go(tick));
     const number = h("input", { type: "number", min: 1, "aria-label": "Tick", change: () => void go(Number(number.value)) });
     const play = h("button", { type: "button", title: "space", click: () => toggle() }, "play");
@@ -46,8 +47,10 @@ const kind = (name: string, heading: string, live: boolean): Kind => ({
     const found = h("div", { class: "found" });
     const map = new WorldMap((id) => choose(id));
     const mapBox = h("section", {}, h("h2", {}, "Map"), map.element);
-    const changes = h("section", { class: "changes" });
+    const changed = h("h2"), changeList = h("div");
     const messages = h("section", { class: "changes" });
+    const base = h("input", { type: "number", min: 1, placeholder: "the tick before", title: "a number is held while the chosen tick changes; empty is the tick before", "aria-label": "Compared with tick", change: () => void go(at) });
+    const changes = h("section", { class: "changes" }, changed, h("label", { class: "soft" }, "compared with tick ", base), changeList);
     let chosen = "";
     const search = h("input", { type: "search", placeholder: "id or class", "aria-label": "Find objects", input: () => table.update(objects) });
     const table = new Table<StateObject>(
@@ -67,7 +70,7 @@ const kind = (name: string, heading: string, live: boolean): Kind => ({
         h("p", { class: "legend" }, ...[["changes", "behind"], ["messages", "accent"], ["packets of inputs", "good"], ["join", "good"], ["resume", "stage"], ["lost connection", "warm"], ["leave", "bad"]].map(([n, c]) => h("span", {}, h("i", { style: `background:var(--${c})` }), n!)))),
       h("div", { class: "columns" }, changes, messages),
       h("div", { class: "columns wide" }, h("section", {}, h("div", { class: "bar" }, h("h2", {}, "Objects at this tick"), search), table.element), mapBox));
-    root.append(h("section", {}, h("div", { class: "bar" }, title, files, upload, take, save), facts, outcome), rest);
+    root.append(h("section", {}, h("div", { class: "bar" }, title, files, upload, take, save), facts, outcome, refused), rest);
     upload.hidden = files.hidden = live;
 
     function trouble(e: unknown): void {
@@ -135,11 +138,15 @@ const kind = (name: string, heading: string, live: boolean): Kind => ({
       try {
         const answer = await fetch(`${path}?${new URLSearchParams({ name })}`, { method: "POST", ...(body ? { body } : {}) });
         if (!answer.ok) throw new Error((await answer.text()).trim());
+        refused.hidden = true;
         page.open("recording");
         [head, at, range] = [undefined, 0, undefined];
         await load();
       } catch (e) {
-        trouble(e);
+        refused.hidden = false; // Until another file is opened.
+        text(refused, `${(e as Error).message}${head ? `: ${head.name} remains open` : ""}`);
+      } finally {
+        [upload.value, files.value] = ["", ""]; // The same file can be chosen again.
       }
     }
 
@@ -147,13 +154,15 @@ const kind = (name: string, heading: string, live: boolean): Kind => ({
     let asked = 0;
     async function go(tick: number): Promise<void> {
       if (!head || head.ticks === 0) return;
-      at = Math.min(Math.max(tick, head.first), head.last);
+      const within = (t: number) => Math.min(Math.max(t, head!.first), head!.last);
+      at = within(tick);
       number.value = String(at);
+      if (base.value) base.value = String(within(Number(base.value)));
       scrubber.move(at);
       const turn = ++asked;
       try {
         const [s, d, m] = await Promise.all([
-          get<State>("/api/recording/state", { tick: at }), get<Diff>("/api/recording/diff", { tick: at }), get<Messages>("/api/recording/messages", { tick: at }),
+          get<State>("/api/recording/state", { tick: at }), get<Diff>("/api/recording/diff", { tick: at, with: base.value || undefined }), get<Messages>("/api/recording/messages", { tick: at }),
         ]);
         if (turn !== asked) return;
         objects = s.objects;
@@ -175,7 +184,8 @@ const kind = (name: string, heading: string, live: boolean): Kind => ({
         ...d.removed.map((o) => h("li", { class: "removed" }, `${o.id} ${o.class} has ended`)),
         ...d.changed.map((o) => h("li", {}, link(o.id), ` ${o.class} `, ...o.fields.flatMap((f) => [h("span", { class: "field" }, `${f.field} `, h("s", {}, show(f.was)), " → ", h("b", {}, show(f.now)))]))),
       ];
-      changes.replaceChildren(h("h2", {}, `Tick ${count(d.tick)}: what has changed since tick ${count(d.with)}`), rows.length ? h("ul", {}, ...rows) : h("p", { class: "soft" }, "nothing"), d.more ? h("p", { class: "soft" }, `and ${d.more} more objects`) : "");
+      text(changed, `Tick ${count(d.tick)}: ${d.with > d.tick ? "what differs from the later tick" : "what has changed since tick"} ${count(d.with)}`);
+      changeList.replaceChildren(rows.length ? h("ul", {}, ...rows) : h("p", { class: "soft" }, "nothing"), d.more ? h("p", { class: "soft" }, `and ${d.more} more objects`) : "");
     }
 
     function facts_(m: Messages): void {

@@ -1,8 +1,8 @@
 import { h, text } from "../dom.js";
-import { count, percent, rate } from "../format.js";
+import { count, percent, rate, time } from "../format.js";
 import { Table } from "../table.js";
 import { Rates } from "../values.js";
-import type { Payloads, Values } from "../types.js";
+import type { Payloads, Values, Waits } from "../types.js";
 import type { Kind } from "../view.js";
 
 /** Row is a method at a stage. */
@@ -22,6 +22,13 @@ export const rpcs: Kind = {
     const search = h("input", { type: "search", placeholder: "method ( / )", "aria-label": "Find a method", input: () => table.update(all) });
     const waiting = h("dl", { class: "facts three" });
     let all: Row[] = [];
+    let waits: Waits[] = []; // the answers of the last ten seconds
+    const newest = (r: Row) => waits.at(-1)?.methods.find((m) => m.method === r.method);
+    const mean = (r: Row) => {
+      const now = newest(r), was = waits.length > 1 ? waits[0]!.methods.find((m) => m.method === r.method) : undefined;
+      const n = (now?.count ?? 0) - (was?.count ?? 0);
+      return n > 0 ? (now!.sum_ns - (was?.sum_ns ?? 0)) / n : -1;
+    };
     const dropped = (r: Row) => r.others.reduce((n, [, , per]) => n + per, 0);
     const table = new Table<Row>(
       [
@@ -29,6 +36,8 @@ export const rpcs: Kind = {
         { title: "stage", left: true, show: (r) => r.stage, order: (r) => r.stage },
         { title: "ran/s", hint: "over the last minute", show: (r) => rate(r.perSecond), order: (r) => r.perSecond },
         { title: "ran", show: (r) => count(r.ran), order: (r) => r.ran },
+        { title: "waits", hint: "average time from arrival to handler over ten seconds, of all stages, in the chosen room", show: (r) => (mean(r) < 0 ? "–" : time(mean(r))), order: mean },
+        { title: "longest wait", hint: "since this view was opened, in the chosen room", show: (r) => (newest(r) ? time(newest(r)!.max_ns) : "–"), order: (r) => newest(r)?.max_ns ?? -1 },
         { title: "did not run/s", show: (r) => rate(dropped(r)), order: dropped, warn: (r) => dropped(r) > 0 },
         { title: "other outcomes", left: true, show: (r) => r.others.filter(([, n]) => n > 0).map(([o, n]) => `${o} ${count(n)}`).join(", ") || "–" },
       ],
@@ -68,7 +77,7 @@ export const rpcs: Kind = {
       h("section", {}, h("div", { class: "bar" }, h("h2", {}, "Messages by method and stage"), search), table.element));
     const rates = new Rates(60);
     return {
-      topics: () => [["topic", "metrics"], ["prefix", "rpc"], ["prefix", "queue_depth"], ["prefix", "inputs_total"], ["prefix", "queue_drops"],
+      topics: () => [["topic", "metrics"], ["prefix", "rpc"], ["prefix", "queue_depth"], ["prefix", "inputs_total"], ["prefix", "queue_drops"], ["topic", "waits"],
         ...(watched ? [["topic", "payloads"], ["method", watched]] as [string, string][] : [])],
       trouble: (topic, line) => {
         if (topic !== "payloads") return page.say(line, true);
@@ -83,6 +92,12 @@ export const rpcs: Kind = {
           text(trouble, "");
           payloads.element.hidden = false;
           payloads.update(last.payloads);
+        }
+        if (topic === "waits") {
+          const w = data as Waits, last = waits.at(-1);
+          if (last && w.seconds < last.seconds) waits = []; // Counting began anew.
+          waits = [...waits, w].slice(-10);
+          table.update(all);
         }
         if (topic !== "metrics") return;
         const v = data as Values;

@@ -75,7 +75,8 @@ export const state: Kind = {
     async function explain(path: string): Promise<void> {
       try {
         const x = await get<Explanation>("/explain", { ...(page.room ? { room: page.room } : {}), client: client!, object: chosen, field: path });
-        reasons.set(path, x.text);
+        const c = classes.find((k) => k.name === x.class), rule = c?.read[c.fields.indexOf(x.field)];
+        reasons.set(path, x.reason === "no_permission" && rule ? `${x.text}: the field has the rule read=${rule}` : x.text);
       } catch (e) {
         reasons.set(path, (e as Error).message);
       }
