@@ -268,7 +268,7 @@ var limitRows = map[string][]string{
 		"… one that moves to another server | {travelKeep} at least",
 		"messages that the inspector shows of a method | {keptPayloads}, {tickPayloads} of a tick, of {bytes maxPayload}",
 		"… methods of a room | {maxWatched}, for {watchTime} after the last question",
-		"clients of a room whose bytes are counted by class and method | {maxFollowed}, for {followTime} after the last question",
+		"followed clients of a room: their bytes are counted by class and method | {maxFollowed}, for {followTime} after the last question",
 		"questions of the inspector, `/loop` and `/explain` | {maxQuestions} at once; {questionTime} of a tick on average",
 	},
 	"internal/rpcqueue": {

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// maxFollowed limits the clients of a room whose traffic is counted at once.
+	// maxFollowed limits the clients of a room with counted traffic.
 	maxFollowed = 16
 	// followTime is the time after a question for which a client's traffic is counted.
 	followTime = 10 * time.Second
