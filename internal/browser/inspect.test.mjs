@@ -221,8 +221,11 @@ describe("the inspector", { concurrency: 1 }, () => {
       await i.shows("h2", /beside the copy of client 2/);
       // A field that the client may not read: why? names its rule.
       await i.page.click("tbody tr:has(td:nth-child(3):text-is('1'))");
-      await i.page.click(".fields tr:has-text('Cargo') button");
-      await i.shows(".fields .reason", /client 2, ship .* Cargo .* the client may not read the field.*: the field has the rule read=owner$/);
+      await until("why? names the rule, once the client sees the ship", async () => {
+        await i.page.click(".fields tr:has-text('Cargo') button");
+        await pause(300);
+        return i.page.evaluate(() => /client 2, ship .* Cargo .*the client may not read the field.*: the field has the rule read=owner$/.test(document.querySelector(".fields .reason")?.innerText ?? ""));
+      });
       await i.clean();
     } finally {
       await server.stop();
