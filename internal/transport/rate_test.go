@@ -106,12 +106,12 @@ func TestMeasurementsOfTheLoss(t *testing.T) {
 	} {
 		l := loss{packets: c.packets, lost: c.lost, usual: c.usual}
 		high := min(c.excess, 1)
-		if got := l.excess(); got != c.excess || l != (loss{usual: c.follows, high: high}) {
+		if got := l.excess(); got != c.excess || l != (loss{usual: c.follows, high: high, last: 1000 * c.lost / c.packets, measured: true}) {
 			t.Errorf("%+v: the excess is %d, then %+v", c, got, l)
 		}
 	}
 	few := loss{packets: 49, lost: 49}
-	if n := few.excess(); n != 0 || few.packets != 49 || few.lost != 49 {
+	if n := few.excess(); n != 0 || few.packets != 49 || few.lost != 49 || few.measured {
 		t.Errorf("the loss of 49 packets is measured as %d", n)
 	}
 }
