@@ -132,7 +132,7 @@ describe("the inspector", { concurrency: 1 }, () => {
       const row = await i.shows("tbody tr", /\d/);
       await i.shows("tbody tr", /\d (ms|µs)\s/);
       const [method, stage] = row.split("\t");
-      await between(() => i.number("tbody tr td:nth-child(4)"), "netloop_rpcs_total", `method="${method}"`, `stage="${stage}"`, `outcome="ran"`);
+      await between(() => i.number(`tbody tr:has(td:text-is('${method}')):has(td:text-is('${stage}')) td:nth-child(4)`), "netloop_rpcs_total", `method="${method}"`, `stage="${stage}"`, `outcome="ran"`);
       await i.page.keyboard.press("4");
       await i.shows("tbody tr", /connected\s.*%\s+\d/); // loss and age of the newest acknowledgement
       await until("all clients are listed", () => i.page.evaluate(() => document.querySelectorAll("tbody tr").length === 20));
@@ -301,9 +301,9 @@ describe("the inspector", { concurrency: 1 }, () => {
       await i.click("#banner button");
       await i.page.waitForSelector("#banner", { state: "hidden" });
       await from("overview");
-      await i.click("tr:has(td:text-is('match-000')) button:text-is('close')");
-      await i.shows("#toast", /the room "match-000" closes in 0s/);
-      await until("the room has ended", () => i.page.evaluate(() => ![...document.querySelectorAll("tbody td")].some((td) => td.innerText === "match-000")));
+      await i.click("tr:has(td:has-text('a match with a name')) button:text-is('close')");
+      await i.shows("#toast", /the room "a match with a name .*" closes in 0s/);
+      await until("the room has ended", () => i.page.evaluate(() => ![...document.querySelectorAll("tbody td")].some((td) => td.innerText.startsWith("a match with a name"))));
 
       // A restart; the next server has no tokens and no clients.
       stop();

@@ -79,7 +79,7 @@ type Traffic struct {
 	Tick    uint64          `json:"tick"`
 	Client  uint64          `json:"client"`
 	Seconds float64         `json:"seconds"` // for which data was counted
-	Classes []ClassTraffic  `json:"classes"` // sent to the client; a class without a record is left out
+	Classes []ClassTraffic  `json:"classes"` // sent; a class without a record is left out
 	Inputs  Data            `json:"inputs"`  // packets received from the client
 	Methods []MethodTraffic `json:"methods"` // a method without a message is left out
 }

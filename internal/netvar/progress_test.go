@@ -103,3 +103,29 @@ func TestASmallFirstStateArrivesAtOnce(t *testing.T) {
 		t.Error("the full state counts as the first")
 	}
 }
+
+// A client whose first state ends with a record on the stream is settled only when a later snapshot
+// has told it that no object is missing: otherwise a room would sleep, and the client would load.
+func TestAClientIsToldTheEndOfItsFirstState(t *testing.T) {
+	q := newPair(t, 0)
+	q.spawnHoard(q.w, hoard{Loot: list4k()}, 1)
+	record := q.sent()
+	q.p.AckLarge(q.apply(record))
+	if q.p.Settled() {
+		t.Fatal("the client is settled before the snapshot after its last record")
+	}
+	packets, first := q.next()
+	a, err := q.r.Apply(packets[0])
+	if err != nil || a.Left != 0 {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	if q.p.Settled() {
+		t.Error("the client is settled before it has acknowledged that snapshot")
+	}
+	if q.p.Ack([]Range{{first, first}}); !q.p.Settled() {
+		t.Error("the client is not settled although it has acknowledged that snapshot")
+	}
+	if q.p.Resume(true); q.p.Settled() {
+		t.Error("the client is settled before the first snapshot of another connection")
+	}
+}

@@ -21,8 +21,8 @@ func TestNothingThatEntersOrLeavesIsForgotten(t *testing.T) {
 		// T, Epoch, Overload, TimeScale and Status reach clients only. Size and Number affect only
 		// the messages that a client is told to forget, and Held is subtracted later.
 		{transport.Arrival{}, "Kind Session At Message Size Number Method Decoded Acks State T Epoch Overload TimeScale Closed Value Status Held ", "recorder.arrived and replayer.arrival"},
-		// Posts have no sender, and are no calls; the queue itself fills in its own sender. At is for
-		// the inspector's waits alone.
+		// Posts have no sender, and are no calls; the queue itself fills in its own sender. At is
+		// for the inspector's waits alone.
 		{rpcqueue.Item{}, "Method From Stage NoRoom Held Holds Call At Msg sender ", "recorder.posts and replayer.posts"},
 		{room.Result{}, "work value err then of ", "recorder.result"},
 	} {

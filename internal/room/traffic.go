@@ -83,7 +83,8 @@ func (r *Room) Follow(c *Client) (t Traffic, ok bool) {
 	return t, true
 }
 
-// followed returns the client's counters, or nil once followTime has passed since the last question.
+// followed returns the client's counters, or nil once followTime has passed since the last
+// question.
 func (c *Client) followed() *follow {
 	if c.follow != nil && c.room.in.Tick > c.follow.until {
 		c.follow = nil

@@ -148,8 +148,8 @@ func TestPagesRefuseInAPlainLine(t *testing.T) {
 	}
 }
 
-// An upload replaces the open recording. A damaged one is refused, and the open one remains, also if
-// its replay was under way.
+// An upload replaces the open recording. A damaged one is refused, and the open one remains, also
+// if its replay was under way.
 func TestAnUploadIsOpened(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	s, pages, _ := served(t)
