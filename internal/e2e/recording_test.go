@@ -125,9 +125,9 @@ func TestTicksOfAReplayAreThoseOfStep(t *testing.T) {
 			t.Errorf("%d ticks, error %v; want %d, error %v", len(got), err, len(want), ended)
 		}
 		_, err = p.Step()
-		for range p.Ticks() {
-			if ended == nil {
-				t.Error("a tick after the last one")
+		for _, again := range p.Ticks() {
+			if ended == nil || again == nil {
+				t.Error("a tick after the last one:", again)
 			}
 		}
 		if ended == nil && !errors.Is(err, io.EOF) || ended != nil && err.Error() != ended.Error() {
@@ -138,7 +138,10 @@ func TestTicksOfAReplayAreThoseOfStep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range p.Ticks() {
+	for _, err := range p.Ticks() {
+		if err != nil {
+			t.Error(err)
+		}
 		break
 	}
 	if _, err := p.Step(); err == nil || !strings.Contains(err.Error(), "the loop over its ticks has ended") {

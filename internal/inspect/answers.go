@@ -69,7 +69,8 @@ type Client struct {
 	Window    int           `json:"window"`
 	Waits     string        `json:"waits"` // slot_busy or window_closed; empty if none
 	// Loss is the lost share of the last 50 or more packets with snapshots, from 0 to 1; null
-	// before the first 50. AckAge is the time since the newest acknowledgement; null before the first.
+	// before the first 50. AckAge is the time since the newest acknowledgement; null before the
+	// first one.
 	Loss   *float64       `json:"loss"`
 	AckAge *time.Duration `json:"ack_age_ns"`
 

@@ -74,16 +74,16 @@ func TestAheadEndsWithItsLoop(t *testing.T) {
 	for _, last := range []uint64{1, perBatch, perBatch + 1, 2 * maxAhead} {
 		synctest.Test(t, func(t *testing.T) {
 			defer func() { _ = recover() }()
-			for d := range Ahead(reader(t, file)) {
-				if d.Tick.Input.Tick == last {
+			for d, err := range Ahead(reader(t, file)) {
+				if err != nil || d.Tick.Input.Tick == last {
 					panic("the game has panicked")
 				}
 			}
 			t.Error("the loop ends before its tick")
 		})
 		synctest.Test(t, func(t *testing.T) {
-			for d := range Ahead(reader(t, file)) {
-				if d.Tick.Input.Tick == last {
+			for d, err := range Ahead(reader(t, file)) {
+				if err != nil || d.Tick.Input.Tick == last {
 					break
 				}
 			}
