@@ -1,4 +1,4 @@
-package persist_test
+package e2e_test
 
 import (
 	"bufio"
@@ -17,11 +17,13 @@ import (
 	"github.com/netloop/netloop/persist/sqlite"
 )
 
-// ledger is the kept state of a room: N changes, and N marks, so that a torn record shows.
-type ledger struct {
+// crashState is the kept state of a room: N changes, and N marks, so that a torn record shows.
+type crashState struct {
 	N     int
 	Marks []int
 }
+
+var crashSchema = netloop.NewSchema("crash", 1, 0)
 
 const (
 	crashEvery = 50 * time.Millisecond
@@ -32,7 +34,7 @@ const (
 // "loaded", "changed", and "stored" when the store has it.
 type bookkeeper struct{ store persist.Store }
 
-func (*bookkeeper) Schema() *netloop.Schema { return league }
+func (*bookkeeper) Schema() *netloop.Schema { return crashSchema }
 
 func (*bookkeeper) RoomDefaults() netloop.RoomSpec {
 	return netloop.RoomSpec{Rate: netloop.Hz(crashRate)}
@@ -60,9 +62,9 @@ func (g *bookkeeper) Delete(ctx context.Context, key string, incarnation uint64)
 }
 
 func (g *bookkeeper) Open(r *netloop.Room) error {
-	state := &ledger{}
-	saver, stored, err := persist.Keep(r, persist.Config[ledger]{
-		Keeper: persist.New(g), Key: "ledger", Every: crashEvery, Save: func() *ledger { return state },
+	state := &crashState{}
+	saver, stored, err := persist.Keep(r, persist.Config[crashState]{
+		Keeper: persist.New(g), Key: "book", Every: crashEvery, Save: func() *crashState { return state },
 	})
 	if err != nil {
 		return err
