@@ -103,7 +103,9 @@ var users = map[string][]string{
 	"internal/web":             {"docs", "app", "internal/e2e"},
 	"internal/web/static":      {"docs", "internal/web"},
 	"internal/wire":            {"internal/codec", "internal/transport"},
+	"match":                    {"docs"},
 	"netlooptest":              {"persist", "match", "internal/e2e"},
+	"persist":                  {"docs", "internal/e2e"},
 	"persist/sqlstore":         {"persist/sqlite"},
 }
 
