@@ -220,13 +220,18 @@ func (s *Server) costsPage(ctx context.Context, query url.Values) (any, error) {
 	second := float64(r.spec.Rate.Num) / float64(r.spec.Rate.Den)
 	return r.e.Questions.Ask(ctx, func(tick uint64) any {
 		list, all, ticks := r.e.World().Costliest(maxCosts, uint64(max(1, second)))
-		a := inspect.Costs{Tick: tick, Seconds: float64(ticks) / second, Bytes: all, Objects: make([]inspect.Cost, len(list))}
+		a := inspect.Costs{Tick: tick, Seconds: r.seconds(ticks), Bytes: all, Objects: make([]inspect.Cost, len(list))}
 		for i, c := range list {
 			o := c.Object
 			a.Objects[i] = inspect.Cost{ID: o.ID().String(), Class: o.Class().Name(), Owner: o.Owner(), Bytes: c.Bytes, Records: c.Records, Fulls: c.Fulls}
 		}
 		return a
 	})
+}
+
+// seconds returns the length of a number of ticks.
+func (r *Room) seconds(ticks uint64) float64 {
+	return float64(ticks) * float64(r.spec.Rate.Den) / float64(r.spec.Rate.Num)
 }
 
 // waitsPage answers /api/waits.
@@ -237,7 +242,7 @@ func (s *Server) waitsPage(ctx context.Context, query url.Values) (any, error) {
 	}
 	return r.e.Questions.Ask(ctx, func(tick uint64) any {
 		list, ticks := r.e.Messages.WatchWaits()
-		a := inspect.Waits{Tick: tick, Seconds: float64(ticks) * float64(r.spec.Rate.Den) / float64(r.spec.Rate.Num), Methods: make([]inspect.Wait, len(list))}
+		a := inspect.Waits{Tick: tick, Seconds: r.seconds(ticks), Methods: make([]inspect.Wait, len(list))}
 		for i, w := range list {
 			a.Methods[i] = inspect.Wait{Method: w.Method.Name, Count: w.Count, Sum: w.Sum, Max: w.Max}
 		}
@@ -273,8 +278,7 @@ func (s *Server) trafficPage(ctx context.Context, query url.Values) (any, error)
 }
 
 func (r *Room) trafficOf(client, tick uint64, t *room.Traffic) inspect.Traffic {
-	seconds := float64(tick-t.Began) * float64(r.spec.Rate.Den) / float64(r.spec.Rate.Num)
-	a := inspect.Traffic{Tick: tick, Client: client, Seconds: seconds, Classes: []inspect.ClassTraffic{}, Inputs: inspect.Data(t.Inputs), Methods: make([]inspect.MethodTraffic, len(t.Methods))}
+	a := inspect.Traffic{Tick: tick, Client: client, Seconds: r.seconds(tick - t.Began), Classes: []inspect.ClassTraffic{}, Inputs: inspect.Data(t.Inputs), Methods: make([]inspect.MethodTraffic, len(t.Methods))}
 	for i, bytes := range t.Records {
 		name := "" // of despawns, at the end
 		if i < len(t.Records)-1 {

@@ -65,7 +65,7 @@ func (q *Messages) WatchPayloads(m *schema.Method) (list []Payload, ok bool) {
 		w = &payloadWatch{method: m}
 		q.watched[m.Queue.ID] = w
 	}
-	w.until = q.now.Tick + uint64(watchTime/q.spec.Rate.Period()) + 1
+	w.until = q.now.Tick + q.spec.ticksAfter(watchTime)
 	for i := range min(w.count, keptPayloads) {
 		list = append(list, w.last[(w.count-1-i)%keptPayloads])
 	}

@@ -69,7 +69,7 @@ func (r *Room) Follow(c *Client) (t Traffic, ok bool) {
 		c.follow.Records = make([]uint64, 1+len(r.schema.AllClasses()))
 		c.follow.before = make([]uint64, len(c.follow.Records))
 	}
-	c.follow.until = now + uint64(followTime/r.spec.Rate.Period()) + 1
+	c.follow.until = now + r.spec.ticksAfter(followTime)
 	t = c.follow.Traffic
 	t.Records, t.byID = append([]uint64{}, t.Records...), nil
 	if d := c.follow.byID[0]; d != nil {

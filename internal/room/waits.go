@@ -22,7 +22,7 @@ func (q *Messages) WatchWaits() (list []rpcqueue.Wait, ticks uint64) {
 	if q.queue.Waits == nil {
 		q.queue.Waits, q.waits.began = rpcqueue.NewWaits(q.schema.RPCs()), now
 	}
-	q.waits.until = now + uint64(waitsTime/q.spec.Rate.Period()) + 1
+	q.waits.until = now + q.spec.ticksAfter(waitsTime)
 	return q.queue.Waits.All(), now - q.waits.began
 }
 
@@ -32,3 +32,6 @@ func (q *Messages) expireWaits() {
 		q.queue.Waits = nil
 	}
 }
+
+// ticksAfter returns the number of ticks after which a time has passed since a question.
+func (s *Spec) ticksAfter(d time.Duration) uint64 { return uint64(d/s.Rate.Period()) + 1 }
