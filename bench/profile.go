@@ -78,7 +78,7 @@ func (b *bench) playersEnv() []string {
 	return []string{profileVar + "=" + b.profileOf(playing)}
 }
 
-// profileBySignal lets SIGUSR1 start and stop this program's profile, if the environment has a file
+// profileBySignal lets SIGHUP start and stop this program's profile, if the environment has a file
 // for it.
 func profileBySignal() {
 	file := os.Getenv(profileVar)
@@ -86,7 +86,7 @@ func profileBySignal() {
 		return
 	}
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGUSR1)
+	signal.Notify(signals, syscall.SIGHUP)
 	go func() {
 		<-signals
 		var b bytes.Buffer
@@ -101,12 +101,12 @@ func profileBySignal() {
 
 // profileBoth profiles the server and its clients for a window.
 func (b *bench) profileBoth(ctx context.Context, admin string, player *measure.Process) error {
-	player.Signal(syscall.SIGUSR1)
+	player.Signal(syscall.SIGHUP)
 	text, err := get(ctx, admin, fmt.Sprintf("/debug/pprof/profile?seconds=%g", b.opts.window.Seconds()))
 	if err != nil {
 		return err
 	}
-	player.Signal(syscall.SIGUSR1)
+	player.Signal(syscall.SIGHUP)
 	return os.WriteFile(b.profileOf(served), text, 0o600)
 }
 
