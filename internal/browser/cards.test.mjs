@@ -73,14 +73,18 @@ test("two play and one watches, a player returns, and the server restarts", asyn
     });
 
     const held = await ann.hand();
+    const kept = async () => { // With one more card if Ann is away for three seconds of her turn.
+      const hand = await ann.hand();
+      return hand.length <= held.length + 1 && held.every((card) => hand.includes(card));
+    };
     await ann.page.keyboard.press("Escape");
     await ann.page.click("#tables li.own button:text('Go back')");
-    await until("the cards are there again", async () => String(await ann.hand()) === String(held));
+    await until("the cards are there again", kept);
 
     await server.stop();
     await ann.shows("#trouble");
     server = await Server.start(flags, server.ports, "cards");
-    await until("the table goes on", async () => String(await ann.hand()) === String(held) && !(await ann.page.isVisible("#trouble")), 30_000);
+    await until("the table goes on", async () => (await kept()) && !(await ann.page.isVisible("#trouble")), 30_000);
     await until("eve watches the table again", () => eve.ask((s) => s.seats().all.length === 2 && s.seats().own < 0));
     for (const g of [ann, bob, eve]) assert.deepEqual(g.errors, []);
   } finally {

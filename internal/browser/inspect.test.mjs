@@ -94,7 +94,7 @@ describe("the inspector", { concurrency: 1 }, () => {
       const i = await Inspector.open(server);
       const paint = await until("it has painted", () => i.page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime));
       t.diagnostic(`first paint after ${paint.toFixed(0)} ms`);
-      assert.ok(paint < 1000, `first paint after ${paint} ms`);
+      assert.ok(paint < 5000, `first paint after ${paint} ms`);
 
       await until("all bots are counted", async () => (await i.number(".tile:nth-child(5) strong")) === 20 && (await metrics(server))("netloop_clients") === 20);
       assert.equal(await i.page.evaluate(() => [...document.querySelectorAll(".tile")].every((e) => e.children[0].innerText !== "overload" || (e.children[1].innerText === "normal") === e.classList.contains("good"))), true, "the color of overload");
