@@ -36,11 +36,43 @@ func draw(seed uint64) *Story {
 	s.Server.Room.Params = r
 	d.people()
 	defer s.sort()
+	defer s.afford()
 	defer d.more()  // After the silence, in a stream of its own.
 	if d.oneIn(6) { // A silence of minutes in the middle.
 		d.pause(d.between(20*time.Second, 90*time.Second))
 	}
 	return s
+}
+
+// mostTicks is the number of ticks of all rooms from which a story becomes cheaper. Of the stories
+// with more, one in a hundred would take as long as a third of the others.
+const mostTicks = 10_000
+
+// afford makes a story with too many ticks cheaper: its rooms have at most 60 ticks in a second
+// during a silence of minutes, and are not recorded if they still have too many.
+func (s *Story) afford() {
+	specs := []*netloop.RoomSpec{&s.Server.Room}
+	for _, e := range s.Events {
+		if e.Spec != nil && e.Spec.Rate.Den > 0 { // Without a rate it is one of a reservation.
+			specs = append(specs, e.Spec)
+		}
+	}
+	ticks := func() (sum float64) {
+		for _, spec := range specs {
+			sum += s.Length.Seconds() * float64(spec.Rate.Num) / float64(spec.Rate.Den)
+		}
+		return sum
+	}
+	if ticks() > mostTicks && s.Length > 15*time.Second {
+		for _, spec := range specs {
+			if spec.Rate.Num > 60*spec.Rate.Den {
+				spec.Rate = netloop.Hz(60)
+			}
+		}
+	}
+	if ticks() > mostTicks {
+		s.Server.Record = false
+	}
 }
 
 // people draws the first rooms and bots, and then actions.
