@@ -131,6 +131,7 @@ type crossing struct {
 type crossed struct {
 	rate      float64  // snapshots per second of the median client
 	gap, most float64  // ms between two snapshots, p99 and maximum
+	packets   float64  // bytes of whole IP packets for each snapshot of the median client
 	tcp       float64  // bit/s of the TCP flow
 	shares    []uint64 // bytes of the clients, the largest first
 	took      time.Duration
@@ -154,7 +155,7 @@ func paths(ctx context.Context, args []string, out, about io.Writer) error {
 	defer func() { _ = os.RemoveAll(b.dir) }()
 	fmt.Fprintf(out, "seed %d, %d clients, %v each\n", o.seed, o.clients, o.window)
 	if len(o.links) > 0 {
-		fmt.Fprintf(out, "%-36s %-9s %5s  %8s %10s %10s\n", "path (loss of each direction)", "transport", "bytes", "rate, Hz", "gap p99, ms", "gap max, ms")
+		fmt.Fprintf(out, "%-36s %-9s %5s %9s  %8s %10s %10s\n", "path (loss of each direction)", "transport", "bytes", "of packets", "rate, Hz", "gap p99, ms", "gap max, ms")
 	}
 	for _, link := range o.links {
 		for _, size := range o.sizes {
@@ -164,7 +165,7 @@ func paths(ctx context.Context, args []string, out, about io.Writer) error {
 				if err != nil {
 					return fmt.Errorf("%v, %s, %d bytes: %w", link, over, size, err)
 				}
-				fmt.Fprintf(out, "%-36v %-9s %5d  %8.1f %11.0f %11.0f%s\n", link, over, size, r.rate, r.gap, r.most, r.note)
+				fmt.Fprintf(out, "%-36v %-9s %5d %10.0f  %8.1f %11.0f %11.0f%s\n", link, over, size, r.packets, r.rate, r.gap, r.most, r.note)
 			}
 		}
 	}
@@ -172,6 +173,24 @@ func paths(ctx context.Context, args []string, out, about io.Writer) error {
 		return nil
 	}
 	return b.crowds(ctx, out)
+}
+
+// leastTCP and mostUneven are the limits of the rows that share a link: the share of the link that
+// TCP keeps beside a client, and the bytes of the client with most divided by those of the client
+// with fewest.
+const leastTCP, mostUneven = 0.4, 2
+
+// errUnfair is the error of a run in which rows exceed these limits.
+var errUnfair = errors.New("clients took more than their share of the link")
+
+// fair reports whether the limits hold. A row without a figure exceeds none.
+func (r *crossed) fair(c crossing, bandwidth float64) bool {
+	return r.note != "" || (!c.beside || r.tcp >= leastTCP*bandwidth) && (c.clients == 1 || r.uneven() <= mostUneven)
+}
+
+// uneven returns the bytes of the client with most, divided by those of the client with fewest.
+func (r *crossed) uneven() float64 {
+	return float64(r.shares[0]) / float64(max(r.shares[len(r.shares)-1], 1))
 }
 
 // crowds measures and prints the rows that share a link.
@@ -182,6 +201,7 @@ func (b *pathBench) crowds(ctx context.Context, out io.Writer) error {
 	}
 	bandwidth := float64(link.Ways[netem.Down].Bandwidth)
 	fmt.Fprintf(out, "\nshares of a link (%v)\n", link)
+	var bad error
 	for _, c := range crowds {
 		for _, c.over = range b.over {
 			c.link, c.window = link, 2*b.window // TCP takes seconds to find its share.
@@ -195,15 +215,18 @@ func (b *pathBench) crowds(ctx context.Context, out io.Writer) error {
 			}
 			text := fmt.Sprintf("%d × %d B, %s: %.0f %% of the link", c.clients, c.size, c.over, 100*sum/bandwidth)
 			if c.beside {
-				text += fmt.Sprintf(", TCP keeps %.0f %% (wanted: 40)", 100*r.tcp/bandwidth)
+				text += fmt.Sprintf(", TCP keeps %.0f %% (at least %.0f)", 100*r.tcp/bandwidth, 100*leastTCP)
 			}
 			if c.clients > 1 {
-				text += fmt.Sprintf(", largest to smallest client %.2f (wanted: at most 2)", float64(r.shares[0])/float64(max(r.shares[len(r.shares)-1], 1)))
+				text += fmt.Sprintf(", largest to smallest client %.2f (at most %d)", r.uneven(), mostUneven)
 			}
 			fmt.Fprintf(out, "%s; %.1f Hz, gap p99 %.0f ms, max %.0f ms%s\n", text, r.rate, r.gap, r.most, r.note)
+			if !r.fair(c, bandwidth) {
+				bad = errUnfair
+			}
 		}
 	}
-	return nil
+	return bad
 }
 
 // cross measures one row.
@@ -255,7 +278,11 @@ func (b *pathBench) cross(ctx context.Context, c crossing) (r crossed, err error
 	if err := player.Wait(ctx, startLimit, exitShort); err != nil {
 		return r, err
 	}
-	return r, r.read(result)
+	if err := r.read(result); err != nil {
+		return r, err
+	}
+	r.packets = float64(r.shares[len(r.shares)/2]) / r.took.Seconds() / max(r.rate, 1)
+	return r, nil
 }
 
 // maxPacketsLate is above the share of packets that a quiet machine delivers late. If more

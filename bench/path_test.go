@@ -31,11 +31,14 @@ func TestSnapshotsCrossAnEmulatedPath(t *testing.T) {
 	}
 	for i, over := range []string{"auto", "quic"} {
 		row := strings.Fields(lines[2+i])
-		if len(row) < 6 || row[0] != "rtt=40ms" || row[1] != over || row[2] != "900" {
+		if len(row) < 7 || row[0] != "rtt=40ms" || row[1] != over || row[2] != "900" {
 			t.Fatalf("%q", out.String())
 		}
 		busy := strings.Contains(lines[2+i], "NO FIGURE")
-		if rate, err := strconv.ParseFloat(row[3], 64); err != nil || !busy && (rate < 30 || rate > 62) {
+		if packets, err := strconv.ParseFloat(row[3], 64); err != nil || packets < 900 || packets > 2000 {
+			t.Errorf("%s: packets of %v bytes, %v", over, packets, err)
+		}
+		if rate, err := strconv.ParseFloat(row[4], 64); err != nil || !busy && (rate < 30 || rate > 62) {
 			t.Errorf("%s: %v Hz, %v", over, rate, err)
 		}
 	}
@@ -69,5 +72,28 @@ func TestSharesAreThoseOfTheClients(t *testing.T) {
 	after := tun.Counts{Bytes: map[tun.Flow]uint64{{Protocol: 17, Port: 1}: 150, {Protocol: 17, Port: 2}: 70, bulk: 900, {}: 5}}
 	if got := sharesOf(before, after, bulk); !slices.Equal(got, []uint64{70, 50}) {
 		t.Error(got)
+	}
+}
+
+// A client that takes the share of TCP or of other clients is reported, unless its row has no figure.
+func TestUnfairSharesAreReported(t *testing.T) {
+	const bandwidth = 2e6
+	beside, crowd := crossing{clients: 1, beside: true}, crossing{clients: 8}
+	for _, row := range []struct {
+		name string
+		c    crossing
+		r    crossed
+		want bool
+	}{
+		{"TCP keeps its share", beside, crossed{tcp: 0.4 * bandwidth}, true},
+		{"TCP keeps less", beside, crossed{tcp: 0.39 * bandwidth}, false},
+		{"no figure", beside, crossed{note: "busy"}, true},
+		{"equal clients", crowd, crossed{shares: []uint64{20, 15, 10}}, true},
+		{"unequal clients", crowd, crossed{shares: []uint64{21, 15, 10}}, false},
+		{"a client without bytes", crowd, crossed{shares: []uint64{21, 0}}, false},
+	} {
+		if got := row.r.fair(row.c, bandwidth); got != row.want {
+			t.Errorf("%s: fair %v", row.name, got)
+		}
 	}
 }

@@ -72,12 +72,14 @@ func (g *traffic) Open(r *netloop.Room) error {
 	return nil
 }
 
-// divided returns the number of objects of a snapshot of so many bytes, and the bytes of each.
-// Objects of more than half a kilobyte have a datagram of their own.
+// divided returns the number of objects of a snapshot of so many bytes, and the bytes of each. The
+// objects are as small as those of games, so that a slow link gets some of them in each snapshot.
 func divided(size int) (objects, each int) {
-	objects = max((size+maxCargo-1)/maxCargo, 1)
+	objects = max((size+objectBytes-1)/objectBytes, 1)
 	return objects, size / objects
 }
+
+const objectBytes = 128
 
 // load fills the cargo with new random bytes.
 func load(c *cargo, size int, r *rand.Rand) {
