@@ -3,6 +3,7 @@ package simulation
 import (
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -20,6 +21,7 @@ func TestRealStories(t *testing.T) {
 	if *count > 0 {
 		first, n = *from, *count
 	}
+	var sealed atomic.Uint64
 	before := runtime.NumGoroutine()
 	began, slots := time.Now(), make(chan struct{}, storiesAtOnce)
 	var all sync.WaitGroup
@@ -27,11 +29,14 @@ func TestRealStories(t *testing.T) {
 		slots <- struct{}{}
 		all.Go(func() {
 			defer func() { <-slots }()
-			playReal(t, drawReal(seed))
+			sealed.Add(playReal(t, drawReal(seed)))
 		})
 	}
 	all.Wait()
-	t.Logf("%d stories in %v", n, time.Since(began).Round(time.Millisecond))
+	t.Logf("%d stories in %v, with %d sealed records", n, time.Since(began).Round(time.Millisecond), sealed.Load())
+	if n >= storiesAtOnce && sealed.Load() == 0 {
+		t.Error("no datagram has travelled beside QUIC")
+	}
 	for by := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before+2; time.Sleep(nap) {
 		if time.Now().After(by) {
 			t.Fatalf("%d goroutines run before the stories, and %d after them\n%s", before, runtime.NumGoroutine(), stacks())
@@ -39,14 +44,16 @@ func TestRealStories(t *testing.T) {
 	}
 }
 
-// playReal plays a story in real time. If it fails it prints the story and its transcript.
-func playReal(t *testing.T, s *Story) {
+// playReal plays a story in real time, and returns the number of its sealed records. If it fails it
+// prints the story and its transcript.
+func playReal(t *testing.T, s *Story) (sealed uint64) {
 	t.Helper()
 	p := newPlay(s)
 	p.keep, p.real, p.make = true, true, p.realTime
 	began := time.Now()
 	p.run()
 	w := p.w.(*realWorld)
+	sealed = w.sum("netloop_records_total")
 	w.close()
 	if p.finding == nil {
 		p.resources.over()
@@ -57,10 +64,11 @@ func playReal(t *testing.T, s *Story) {
 		if testing.Verbose() {
 			t.Logf("seed %d: %d events, %d bots, %v", s.Seed, len(s.Events), len(p.all), time.Since(began).Round(time.Millisecond))
 		}
-		return
+		return sealed
 	}
 	t.Errorf("seed %d: %s, at %v: %s\nrerun: make simulate REAL=1 SEEDS=1 FROM=%d\n%v", s.Seed, p.finding.Check, p.finding.At, p.finding.Text, s.Seed, s)
 	for _, line := range p.lines {
 		t.Log(line)
 	}
+	return sealed
 }

@@ -199,19 +199,25 @@ func (p *play) lookAt(t *netloop.Tick, n uint64) {
 	}
 }
 
-// unadmitted returns the number of connections without a client.
-func (w *realWorld) unadmitted() (n int) {
+// sum returns the sum of a gauge's or counter's values. A metric that is another kind has 0.
+func (w *realWorld) sum(name string) (n uint64) {
 	all, err := w.registry.Gather()
 	if err != nil {
 		w.p.fail("metrics", "%v", err)
 	}
 	for _, f := range all {
-		if f.GetName() == "netloop_strangers" {
-			n += int(f.GetMetric()[0].GetGauge().GetValue())
+		if f.GetName() != name {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			n += uint64(m.GetGauge().GetValue() + m.GetCounter().GetValue())
 		}
 	}
 	return n
 }
+
+// unadmitted returns the number of connections without a client.
+func (w *realWorld) unadmitted() uint64 { return w.sum("netloop_strangers") }
 
 // atRest reports whether the seats are as they must be once the troubles have been over for long.
 func (w *realWorld) atRest() bool {
