@@ -75,7 +75,8 @@ func TestSharesAreThoseOfTheClients(t *testing.T) {
 	}
 }
 
-// A client that takes the share of TCP or of other clients is reported, unless its row has no figure.
+// A client that takes the share of TCP or of other clients is reported, unless its row has no
+// figure.
 func TestUnfairSharesAreReported(t *testing.T) {
 	const bandwidth = 2e6
 	beside, crowd := crossing{clients: 1, beside: true}, crossing{clients: 8}

@@ -94,8 +94,8 @@ func (r *receiver) progress(applied *replica.Applied) {
 		return
 	case applied.Left == 0:
 		now = State{Phase: Playing, Closing: now.Closing}
-	default: // Lost objects count as missing again, but the progress never decreases.
-		now.Loaded, now.Objects = max(loaded, now.Loaded), applied.Total
+	default: // Lost objects count as missing again, but the number decreases with the total alone.
+		now.Loaded, now.Objects = min(max(loaded, now.Loaded), applied.Total), applied.Total
 	}
 	r.conn.become(now)
 }

@@ -92,3 +92,17 @@ func TestNoRoomLetsGoOfBaselines(t *testing.T) {
 		}
 	}
 }
+
+// No packet of a server raises the progress above 1, or lowers it below 0.
+func TestTheProgressIsAShareOfTheTotal(t *testing.T) {
+	r := receiver{conn: &connection{state: State{Phase: Loading}}}
+	for i, step := range []struct {
+		total, left int
+		want        float64
+	}{{256, 64, 0.75}, {256, 128, 0.75}, {1, 1, 1}, {4, 9, 0.25}, {400, 100, 0.75}} {
+		r.progress(&replica.Applied{Total: step.total, Left: step.left})
+		if got := r.conn.state.Progress(); got != step.want {
+			t.Errorf("packet %d, %d left of %d: %v, want %v", i, step.left, step.total, got, step.want)
+		}
+	}
+}

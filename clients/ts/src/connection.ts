@@ -520,7 +520,7 @@ export abstract class Connection {
     const now = this.present;
     if (now.phase !== "loading") return;
     if (r.left === 0) this.become({ ...CONNECTING, phase: "playing", closingAt: now.closingAt });
-    else this.become({ ...now, loaded: Math.max(r.total - r.left, now.loaded), objects: r.total });
+    else this.become({ ...now, objects: r.total, loaded: Math.min(r.total, Math.max(now.loaded, r.total - r.left)) });
   }
 }
 
