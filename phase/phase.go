@@ -56,6 +56,7 @@ type Timer struct {
 	edit   func(*netloop.Tick) *State
 	phase  Phase
 	full   netloop.Deadline // for a player who is present
+	until  netloop.Deadline // of timer
 	timer  netloop.Timer
 	absent bool
 }
@@ -72,6 +73,7 @@ func (p *Timer) Begin(t *netloop.Tick, next Phase) {
 		return
 	}
 	p.full = p.deadline(t, next.For)
+	p.until = p.full
 	*p.edit(t) = State{Until: p.full, Length: uint32(next.For.Milliseconds())}
 	p.timer = t.At(p.full, p.end)
 }
@@ -98,7 +100,11 @@ func (p *Timer) SetAbsent(t *netloop.Tick, absent bool) {
 			until = early
 		}
 	}
+	if until == p.until {
+		return // The timer may be due in this tick, and one that is set now would be due in the next.
+	}
 	p.timer.Stop()
+	p.until = until
 	p.edit(t).Until = until
 	p.timer = t.At(until, p.end)
 }

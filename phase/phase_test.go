@@ -203,3 +203,34 @@ func TestClientsSeeThePhase(t *testing.T) {
 		t.Errorf("without a phase %v are left, and %v of it", left, fraction)
 	}
 }
+
+// lastMoment reports an absence at the beginning of the tick in which the phase ends.
+type lastMoment struct {
+	turns
+	end uint64 // tick
+}
+
+func (g *lastMoment) Open(r *netloop.Room) error {
+	if err := g.turns.Open(r); err != nil {
+		return err
+	}
+	r.OnStart(func(t *netloop.Tick) {
+		g.timer.Begin(t, phase.Phase{For: 2500 * time.Millisecond, ForAbsent: time.Second, End: func(t *netloop.Tick) { g.end = t.Number() }})
+	})
+	r.On(netloop.Initialization, "test.absent", func(t *netloop.Tick) {
+		if t.Number() == 4 {
+			g.timer.SetAbsent(t, true)
+		}
+	})
+	return nil
+}
+
+// A report in the tick of the end does not delay the end by a tick, which a slow room would feel.
+func TestAReportInTheLastTickDelaysNoEnd(t *testing.T) {
+	g := new(lastMoment)
+	w := netlooptest.New(t, g, netlooptest.Configure(func(c *netloop.Config) { c.Room.Rate = netloop.Hz(1) }))
+	w.Step(6)
+	if g.end != 4 {
+		t.Errorf("a phase of two and a half ticks that begins in tick 1 ends in tick %d", g.end)
+	}
+}
