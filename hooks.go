@@ -226,7 +226,8 @@ func (h *hooks) call(hook string, fns []func(*Tick, *Client), e *room.Client) {
 }
 
 // OnLeave registers a function that is called when a client has left: exactly once for each client
-// for which OnJoin was called, while its objects still exist.
+// for which OnJoin was called, while its objects still exist. If a function of OnJoin fails, later
+// ones are not called, and all functions of OnLeave are.
 func (r *Room) OnLeave(fn func(*Tick, *Client, *Closed)) {
 	if r.opens("OnLeave") {
 		r.hooks.onLeave = append(r.hooks.onLeave, fn)

@@ -155,6 +155,9 @@ func (m *matchSeats) told(t *netloop.Tick, s *seats.Seat[hand]) {
 		m.cards++
 		s.Object.Edit(t).Card = m.cards
 	}
+	if f := m.h.p.rooms.of(m.h.key); f != nil && now == seats.Here {
+		f.unseated = m.h.armed["seat"]
+	}
 	m.h.panics("seat")
 }
 
