@@ -404,7 +404,8 @@ func AtStage(first Stage, others ...Stage) RPCOption {
 }
 
 // Unreliable sends a method's messages in datagrams: a lost message is not sent again, and messages
-// may overtake each other.
+// may overtake each other. On a full link the server drops the oldest ones of a client beyond half
+// of the link's byte rate.
 func Unreliable() RPCOption { return RPCOption{func(m *schema.Method) { m.Queue.Reliable = false }} }
 
 // ForSpectators lets spectators send the message too, see [Client.Spectator]: to chat, for

@@ -101,7 +101,7 @@ func (p *Timer) SetAbsent(t *netloop.Tick, absent bool) {
 		}
 	}
 	if until == p.until {
-		return // The timer may be due in this tick, and one that is set now would be due in the next.
+		return // The timer may be due in this tick, and a new one would be due in the next.
 	}
 	p.timer.Stop()
 	p.until = until

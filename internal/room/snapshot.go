@@ -86,6 +86,9 @@ func (c *Client) flush(now time.Duration, rescaled bool) {
 	if c.kicked == nil && c.mustTell() {
 		r.connections.tell(c)
 	}
+	if n := c.session.LimitUnreliable(c.window.Messages(now)); n > 0 {
+		c.window.Said(now, n)
+	}
 	c.session.Flush(now)
 	if c.moving != "" && c.kicked == nil && !c.binding && c.joined {
 		r.connections.depart(c)

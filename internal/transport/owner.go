@@ -116,6 +116,17 @@ func (s *Session) Accept(received uint64) {
 	s.control(frameAccepted, received)
 }
 
+// LimitUnreliable drops the oldest unreliable messages since the last Flush until the others have
+// at most so many bytes, and returns the number of these.
+func (s *Session) LimitUnreliable(most int) int {
+	q := &s.out.unreliable
+	for q.size() > most {
+		q.pop()
+		s.stats.Drop(DropUnreliableRate, 1)
+	}
+	return q.size()
+}
+
 // control queues a frame that contains only a number.
 func (s *Session) control(kind protowire.Number, n uint64) {
 	if s.out.closed {

@@ -129,6 +129,34 @@ func TestSeveralFlushesKeepTheirOrder(t *testing.T) {
 	}
 }
 
+// A limit drops the oldest unreliable messages, counts them, and keeps the reliable ones.
+func TestALimitDropsTheOldestMessages(t *testing.T) {
+	server, client := pair(SessionConfig{})
+	for i := range 10 {
+		server.Send(Message{Method: uint32(i), Payload: make([]byte, 90), Reliable: i%5 == 0})
+	}
+	all := server.LimitUnreliable(Unlimited)
+	if left := server.LimitUnreliable(all / 2); left > all/2 || left < all/2-100 {
+		t.Errorf("%d of %d bytes are left", left, all)
+	}
+	server.Flush(0)
+	carry(t, server, client, 0)
+	var got []uint32
+	for _, a := range client.arrivals() {
+		got = append(got, a.Message.Method)
+	}
+	slices.Sort(got)
+	if want := []uint32{0, 5, 6, 7, 8, 9}; !slices.Equal(got, want) {
+		t.Errorf("%v have arrived, want %v", got, want)
+	}
+	if n := server.stats.Dropped(DropUnreliableRate); n != 4 {
+		t.Errorf("%d drops are counted", n)
+	}
+	if server.LimitUnreliable(0) != 0 {
+		t.Error("messages are left after a flush")
+	}
+}
+
 // The lag is measured from a flush until its last datagram: a flush during another one belongs to
 // that one, and the next one starts anew, its choke included.
 func TestFlushLagCountsFromTheFirstFlushThatWaits(t *testing.T) {

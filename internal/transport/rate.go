@@ -6,18 +6,20 @@ import (
 	"time"
 )
 
-// The byte rate of a Window bounds the bytes of a client's snapshots, headers included. A link that
-// cannot carry all changes gets smaller snapshots at an even pace, and other flows keep their
-// share. The rate is unlimited until the link is full for two rounds: a queue has built up before
-// it, the window was reduced, or the loss has increased. The rate remains unlimited for snapshots
-// that cannot be smaller. It then begins at half of the rate at which bytes were acknowledged,
-// which drains the queue: all flows that begin see the link's real round trip. From then on it is
-// adjusted once per round trip:
+// The byte rate of a Window bounds the bytes of a client's snapshots and unreliable messages,
+// headers included. A link that cannot carry all changes gets smaller snapshots at an even pace,
+// and other flows keep their share. The rate is unlimited until the link is full for two rounds: a
+// queue has built up before it, the window was reduced, or the loss has increased. The rate remains
+// unlimited for snapshots that cannot be smaller. It then begins at half of the rate at which bytes
+// were acknowledged, which drains the queue: all flows that begin see the link's real round trip.
+// From then on it is adjusted once per round trip:
 //
 //   - A queueing delay q takes the share q ÷ rateSpan of it, and rateStep is added. All flows see
 //     the same queue, so their rates become equal (the update of FAST TCP, with bytes).
 //   - Of the share of lost packets that exceeds the usual one, half is taken. Random loss, as on
 //     radio links, does not depend on the rate and is soon usual.
+//
+// Messages may take half of the rate: snapshots get the rest of it, and what messages leave.
 //
 // A client that needs much less than its rate is no longer limited. All values are integers,
 // because a replay on another machine must repeat each decision.
@@ -60,12 +62,14 @@ const Unlimited = math.MaxInt32
 type rate struct {
 	limit  int           // bytes per second; 0: unlimited
 	tokens int           // bytes that may be sent, headers included; negative after a large record
-	filled time.Duration // when tokens was computed
+	spare  int           // of tokens, bytes that messages may take
+	filled time.Duration // when tokens and spare were computed
 
 	// The current round.
 	began     time.Duration
 	snapshots int           // snapshots that are no longer in flight
 	sent      int           // bytes of these snapshots
+	said      int           // bytes of messages
 	delivered int           // acknowledged bytes
 	least     time.Duration // the least sample; 0: none yet
 	closing   bool          // the window was reduced
@@ -80,7 +84,25 @@ func (r *rate) fill(now, period time.Duration) {
 	gain := int(int64(r.limit) * int64(min(now-r.filled, time.Minute)) / int64(time.Second))
 	most := int(int64(r.limit) * int64(2*period) / int64(time.Second))
 	r.tokens = min(r.tokens+gain, max(most, minSnapshot))
+	r.spare = min(r.spare+gain/2, max(most/2, maxDatagramMessage))
 	r.filled = now
+}
+
+// messages returns the bytes that unreliable messages may have.
+func (r *rate) messages(now, period time.Duration) int {
+	if r.limit == 0 {
+		return Unlimited
+	}
+	next := *r
+	next.fill(now, period)
+	return max(next.spare, 0)
+}
+
+// say subtracts messages.
+func (r *rate) say(now, period time.Duration, bytes int) {
+	r.spend(now, period, bytes)
+	r.spare -= bytes
+	r.said += bytes
 }
 
 // spend subtracts a snapshot.
@@ -117,7 +139,7 @@ func (r *rate) sample(s time.Duration) {
 
 // begin begins a round.
 func (r *rate) begin(now time.Duration) {
-	r.began, r.snapshots, r.sent, r.delivered, r.least, r.closing = now, 0, 0, 0, 0, false
+	r.began, r.snapshots, r.sent, r.said, r.delivered, r.least, r.closing = now, 0, 0, 0, 0, 0, false
 }
 
 // reset begins a round, and a measurement of the loss.
@@ -133,7 +155,9 @@ func (r *rate) endRound(now, srtt, base time.Duration) {
 	if span < max(srtt, rateRound) || r.least == 0 {
 		return
 	}
-	delivered := int(int64(r.delivered) * int64(time.Second) / int64(span))
+	// Messages are not acknowledged: as many of them have arrived as of the snapshots.
+	arrived := int64(r.delivered) + int64(r.said)*int64(r.delivered)/int64(max(r.sent, 1))
+	delivered := int(arrived * int64(time.Second) / int64(span))
 	queue := max(r.least-base-rateNoise, 0)
 	excess := r.loss.excess()
 	if r.full++; queue <= rateFull && !r.closing {
@@ -142,7 +166,7 @@ func (r *rate) endRound(now, srtt, base time.Duration) {
 	switch {
 	case r.limit == 0 && (r.full < fullRounds && r.loss.high < fullRounds || r.small()):
 	case r.limit == 0:
-		r.limit, r.tokens, r.filled = max(delivered/2, minRate), 0, now
+		r.limit, r.tokens, r.spare, r.filled = max(delivered/2, minRate), 0, 0, now
 		fallthrough
 	default:
 		r.adjust(span, srtt, queue, excess)
@@ -153,9 +177,9 @@ func (r *rate) endRound(now, srtt, base time.Duration) {
 	r.begin(now)
 }
 
-// small reports whether the snapshots cannot be smaller: a limit would only omit some of them, as
-// the window does.
-func (r *rate) small() bool { return r.sent <= r.snapshots*(minSnapshot+packetHead) }
+// small reports whether there are few messages and the snapshots cannot be smaller: a limit would
+// only omit some of them, as the window does.
+func (r *rate) small() bool { return r.sent+r.said <= r.snapshots*(minSnapshot+packetHead) }
 
 // adjust adjusts the rate after a round.
 func (r *rate) adjust(span, srtt, queue time.Duration, excess int) {

@@ -53,13 +53,15 @@ type player struct {
 	s      *street
 	window *transport.Window
 	demand int    // bytes of a snapshot with all changes
+	talk   int    // bytes of unreliable messages in each tick, after three seconds
 	next   uint64 // packet
 	shown  uint64 // first packet of the newest snapshot
 	newest uint64
 	acked  map[uint64]bool
 	inbox  [][]transport.Range
 
-	bytes   int             // arrived
+	bytes   int             // arrived, of snapshots
+	heard   int             // arrived, of messages
 	applied []time.Duration // arrivals of snapshots
 }
 
@@ -83,6 +85,13 @@ func (p *player) tick() {
 		p.flush(min(p.demand, p.window.Budget(p.s.now)), false)
 	case probe:
 		p.flush(100, true)
+	}
+	if n := min(p.talk, p.window.Messages(p.s.now)); n > 0 && p.s.now > 3*time.Second {
+		p.window.Said(p.s.now, n)
+		for ; n > 0; n -= 1000 {
+			size := min(n, 1000)
+			p.s.send(&p.s.down, size, func() { p.heard += size })
+		}
 	}
 }
 
@@ -294,5 +303,33 @@ func TestASlowLinkGetsSmallSnapshots(t *testing.T) {
 		if hz < 10 || percentile(gaps, 0.99) > 450*ms || p.bytes*8/60 < 24_000 {
 			t.Errorf("%d B: %d bit/s, %.1f Hz, gap p99 %v", demand, p.bytes*8/60, hz, percentile(gaps, 0.99))
 		}
+	}
+}
+
+// TestMessagesObeyTheRate: a game that sends more unreliable messages than a link carries fills no
+// queue with them, and its snapshots and a download keep their shares.
+func TestMessagesObeyTheRate(t *testing.T) {
+	for _, c := range []struct {
+		demand, talk int
+	}{{250, 2000}, {900, 1000}, {900, 4000}} {
+		s := newStreet(narrow, 1)
+		p, d := newPlayer(s, c.demand, 0, 3*ms), newDownload(s)
+		p.talk = c.talk
+		s.run(time.Minute)
+		hz, gaps := p.hertz()
+		t.Logf("%d B and %d B of messages: TCP %d kbit/s, snapshots %d kbit/s at %.1f Hz, messages %d kbit/s, gap p99 %v", c.demand, c.talk,
+			d.bytes*8/60_000, p.bytes*8/60_000, hz, p.heard*8/60_000, percentile(gaps, 0.99))
+		if d.bytes*8/60 < 800_000 || hz < 25 || p.heard == 0 || percentile(gaps, 0.99) > 200*ms {
+			t.Errorf("%d B and %d B of messages: TCP %d bit/s, snapshots at %.1f Hz, %d B of messages, gap p99 %v", c.demand, c.talk, d.bytes*8/60, hz, p.heard, percentile(gaps, 0.99))
+		}
+	}
+	s := newStreet(netem.Link{Delay: 100 * ms, Bandwidth: 40_000, Buffer: 400 * ms}, 1)
+	p := newPlayer(s, 900, 0, 5*ms)
+	p.talk = 300 // 144 kbit/s
+	s.run(time.Minute)
+	hz, gaps := p.hertz()
+	t.Logf("a slow link: %d kbit/s at %.1f Hz, messages %d kbit/s, gap p99 %v", p.bytes*8/60_000, hz, p.heard*8/60_000, percentile(gaps, 0.99))
+	if hz < 5 || p.heard == 0 {
+		t.Errorf("a slow link: %.1f Hz, %d B of messages", hz, p.heard)
 	}
 }

@@ -258,10 +258,42 @@ func TestCircuitBreaker(t *testing.T) {
 	if send, _ := o.Open(o.now); !send {
 		t.Fatal("closed too early")
 	}
+	if n := o.Messages(o.now); n != Unlimited {
+		t.Fatalf("%d B of messages", n)
+	}
 	o.now++
 	o.closed(true)
+	if n := o.Messages(o.now); n != 0 {
+		t.Errorf("%d B of messages while only probes are sent", n)
+	}
 	o.sent(1, true)
 	o.closed(false)
 	o.ack(first)
 	o.send(1)
+	if n := o.Messages(o.now); n != Unlimited {
+		t.Errorf("%d B of messages after an acknowledgement", n)
+	}
+}
+
+// Messages take half of a limited rate at most, in packets of full size, and snapshots get less
+// then. A pause saves one packet.
+func TestMessagesTakeHalfOfARate(t *testing.T) {
+	r := rate{limit: 40_000}
+	now, sent := time.Minute, 0
+	for range time.Second / period {
+		now += period
+		n := r.messages(now, period)
+		r.say(now, period, n)
+		sent += n
+	}
+	if sent < 20_000 || sent > 20_000+maxDatagramMessage || r.tokens < minSnapshot || r.tokens > 2000 {
+		t.Errorf("%d B of messages in a second of 40 kB/s, and %d B are left", sent, r.tokens)
+	}
+	if n := r.messages(now+time.Hour, period); n != maxDatagramMessage {
+		t.Errorf("%d B after a pause", n)
+	}
+	r.say(now, period, 10_000)
+	if n := r.messages(now, period); n != 0 {
+		t.Errorf("%d B after too many", n)
+	}
 }

@@ -15,6 +15,7 @@ const (
 	DropInboxTotal                   // inbox: all sessions together are over the bound
 	DropInboxGone                    // inbox: arrived after the session's end
 	DropUnreliable                   // mailbox: unreliable messages, the oldest first
+	DropUnreliableRate               // mailbox: unreliable messages beyond the byte rate
 	DropReliable                     // mailbox: reliable data of a peer that does not read
 	DropOversize                     // mailbox: a message larger than its transport allows
 	DropClosed                       // mailbox: sent after the close
@@ -58,6 +59,7 @@ var dropNames = [numDrops][2]string{
 	DropInboxTotal:       {"inbox", "full"},
 	DropInboxGone:        {"inbox", "session_gone"},
 	DropUnreliable:       {"mailbox", "unreliable_full"},
+	DropUnreliableRate:   {"mailbox", "unreliable_rate"},
 	DropReliable:         {"mailbox", "reliable_full"},
 	DropOversize:         {"mailbox", "oversize"},
 	DropClosed:           {"mailbox", "closed"},

@@ -185,6 +185,18 @@ func (w *Window) Budget(now time.Duration) int {
 	return b
 }
 
+// Messages returns the number of bytes that the unreliable messages of this flush may have:
+// Unlimited if the link can carry all changes, and 0 while only probes are sent.
+func (w *Window) Messages(now time.Duration) int {
+	if w.unacknowledged(now) {
+		return 0
+	}
+	return w.rate.messages(now, w.period)
+}
+
+// Said records that unreliable messages of bytes bytes in total were sent at this flush.
+func (w *Window) Said(now time.Duration, bytes int) { w.rate.say(now, w.period, bytes) }
+
 // Sent records that packets first to last, with bytes bytes in total, were sent at this flush as
 // one snapshot or as a probe. A probe is neither counted as in flight nor sampled: its
 // acknowledgement frees every snapshot before it. Ids increase from call to call; a snapshot has at
