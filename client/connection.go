@@ -191,8 +191,9 @@ func (n *connection) drop(why netloop.Closed) {
 	n.session.Close(transport.CodeTimeout, why.Text) // No effect if the session has ended.
 	now := n.clock.Now()
 	if r := n.rejoin; r != nil {
-		if r.err == nil {
+		if r.err == nil { // During a move.
 			r.since = now
+			n.stats.Drops++
 		}
 		r.joining, r.err, r.next = false, &why, now+n.backOff(r.tries, maxBackOff)
 		return
@@ -281,6 +282,9 @@ func (n *connection) finishDial(r *rejoin, now time.Duration) {
 	most := unansweredBackOff
 	if answered := (*transport.Refusal)(nil); errors.As(err, &answered) {
 		most = maxBackOff
+	}
+	if r.err == nil { // The connection has ended during a move.
+		n.stats.Drops++
 	}
 	r.err, r.next = err, now+n.backOff(r.tries, most)
 }

@@ -215,6 +215,9 @@ func TestAMovingClientOutlivesACrash(t *testing.T) {
 		if c.State().Phase != client.Playing || c.Room() != "" {
 			t.Errorf("crash after %d ticks: %v in room %q: %v", after, c.State().Phase, c.Room(), c.Closed())
 		}
+		if s := c.Stats(); s.Drops != 1 || s.Resumes != 0 { // Messages of the old seat are lost.
+			t.Errorf("crash after %d ticks: %d drops and %d resumes are counted", after, s.Drops, s.Resumes)
+		}
 	}
 	if moving < 2 {
 		t.Errorf("%d clients were moving", moving)

@@ -315,7 +315,6 @@ export abstract class Connection {
     } catch (error) {
       const { code, message } = failedMove(error as NetloopError);
       if (a.why.code === Code.Closing || this.secret.length === 0) this.finish(code, message);
-      if (a.why.code === Code.Moved) this.counts.drops++;
       throw new NetloopError(Code.Lost, message);
     }
   }
@@ -391,7 +390,7 @@ export abstract class Connection {
     if (this.rejoin) return this.rejoin.failed(now, { code, text });
     this.next = this.current;
     const { platform } = this;
-    this.rejoin = new Rejoin(now, { code, text }, () => platform.now(), () => platform.random());
+    this.rejoin = new Rejoin(now, { code, text }, () => platform.now(), () => platform.random(), () => this.counts.drops++);
     if (this.moving) this.rejoin.moves = true;
     if (!this.moving || code !== Code.Moved) {
       this.counts.drops++;

@@ -319,5 +319,5 @@ test("a room that refuses one who moves ends the client, and a connection that b
   await redialled(rig, 2);
   const hello = rig.peer.hear().last(Kind.Hello)!;
   assert.equal(new TextDecoder().decode(hello[13] as Uint8Array), "a@box", "the ticket is said again");
-  assert.deepEqual([hello[16], client.closed], [undefined, undefined]);
+  assert.deepEqual([hello[16], client.closed, client.stats.drops], [undefined, undefined, 1]);
 });

@@ -50,6 +50,8 @@ export class Rejoin {
     public why: { code: number; text: string },
     private now: () => number,
     private random: () => number,
+    /** Called when the connection of a move breaks. */
+    private broken: () => void,
   ) {
     this.next = since;
   }
@@ -82,7 +84,10 @@ export class Rejoin {
 
   /** Schedules the next attempt, after a failed one. */
   failed(now: number, why: { code: number; text: string }): void {
-    if (this.why.code === Code.Moved) this.since = now; // The connection of a move is broken only now.
+    if (this.why.code === Code.Moved) {
+      this.since = now;
+      this.broken();
+    }
     this.why = why;
     this.joining = this.moves = false;
     this.dialed = undefined;
