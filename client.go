@@ -56,6 +56,11 @@ type LinkStats struct {
 
 	Rewind       time.Duration // age of the client's newest view at its step, see [Tick.ViewMoment]
 	ViewsClamped uint64        // number of views that were moved into the allowed range
+
+	// Mispredicted is the number of wrong predictions of objects that the client's program has
+	// reported since it joined, at most once a second: Stats().Prediction.Mispredicted of package
+	// client. It is the program's word: a hostile one may report any number below 2⁵³.
+	Mispredicted uint64
 }
 
 // Link returns the state of the client's connection, as of the last transport.poll in EarlyUpdate.
@@ -65,7 +70,7 @@ func (c *Client) Link() LinkStats {
 	rewind, clamped := c.e.ViewStats()
 	return LinkStats{
 		RTT: rtt, InFlight: inFlight, Window: window, Silent: c.e.Silent(),
-		Rewind: rewind, ViewsClamped: clamped,
+		Rewind: rewind, ViewsClamped: clamped, Mispredicted: c.e.Mispredicted(),
 		Inputs: inputs.Applied, InputsMissed: inputs.Missed, InputsLate: inputs.Late, InputEarly: early, InputMargin: c.e.InputMargin(),
 	}
 }

@@ -214,7 +214,7 @@ func (r *Room) clientRow(c *room.Client) inspect.Client {
 		Age: r.now.GameTime - c.JoinedAt(), Silent: link.Silent, RTT: link.RTT, InFlight: link.InFlight, Window: link.Window, Waits: waitNames[c.Waits()],
 		Snapshots: counts.Snapshots, Bytes: counts.Bytes, SlotBusy: counts.SlotBusy, WindowClosed: counts.WindowClosed,
 		Inputs: link.Inputs, InputsMissed: link.InputsMissed, InputsLate: link.InputsLate, InputMargin: link.InputMargin,
-		Rewind: link.Rewind, ViewsClamped: link.ViewsClamped, Simulated: c.Simulated(),
+		Rewind: link.Rewind, ViewsClamped: link.ViewsClamped, Mispredicted: link.Mispredicted, Simulated: c.Simulated(),
 	}
 	f := c.Figures()
 	row.Received, row.Sent, row.QueuedBytes, row.QueuedMessages = f.Received, f.Sent, f.Reliable, f.Unreliable

@@ -121,7 +121,7 @@ func (c *Client) disconnected(why netloop.Closed) {
 }
 
 // flush is the system transport.flush: whenever [pace] permits a flush, it sends inputs,
-// acknowledgements and messages.
+// acknowledgements, messages and the number of mispredictions.
 func (c *Client) flush() {
 	if !c.conn.live() {
 		return
@@ -133,6 +133,7 @@ func (c *Client) flush() {
 	}
 	if c.pace.due(now, arrival, c.inputs.early(c.pace.period)) {
 		c.inputs.flush()
+		c.prediction.report(now)
 		if !c.acking.due(now, &c.receiver.losses, c.time.timeline.Rate.Period()) {
 			session.AckLater()
 		}

@@ -57,11 +57,16 @@ type prediction struct {
 	// input was for this step or for an earlier step.
 	lateAt uint64
 	frame  time.Duration // time at which the frame began
+
+	atJoin     uint64        // mispredictions before the client joined the room
+	reportFrom time.Duration // time from which mispredictions may be reported again
 }
 
 // PredictionStats has the counts of prediction. It is a part of [Stats].
 type PredictionStats struct {
-	Mispredicted uint64 // objects found to be predicted wrongly
+	// Mispredicted counts objects found to be predicted wrongly. The client reports the number
+	// since its join to the server, see [netloop.LinkStats].
+	Mispredicted uint64
 	// MispredictedLate counts the mispredictions after the server had missed inputs of the client,
 	// or while inputs arrived too late. All others are caused by another client or by the server.
 	MispredictedLate uint64

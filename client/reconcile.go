@@ -1,6 +1,8 @@
 package client
 
 import (
+	"time"
+
 	"github.com/netloop/netloop/internal/codec"
 	"github.com/netloop/netloop/internal/netvar/replica"
 	"github.com/netloop/netloop/internal/netvar/state"
@@ -186,7 +188,20 @@ func (p *prediction) reset() {
 		p.prune(by)
 	}
 	p.last, p.rerunFrom, p.missed, p.lateAt = 0, 0, 0, 0
+	p.atJoin = p.stats.Prediction.Mispredicted
 	p.expireSpawns()
+}
+
+// reportEvery is the time between two reports of mispredictions. Each report has the number since
+// the join, and it is repeated, so that a lost report does no harm.
+const reportEvery = time.Second
+
+// report tells the server the number of mispredictions since the join, if there are any.
+func (p *prediction) report(now time.Duration) {
+	if n := p.stats.Prediction.Mispredicted - p.atJoin; n > 0 && now >= p.reportFrom {
+		p.reportFrom = now + reportEvery
+		p.conn.session.TellMispredicted(n)
+	}
 }
 
 // count counts the fields that were predicted wrongly.

@@ -252,6 +252,7 @@ var limitRows = map[string][]string{
 		"short visits of a player, or of an address | {freeVisits} of less than {shortVisit} within {visitMemory}",
 		"… players and addresses with such visits | {maxVisitors}",
 		"acknowledgements of unsent packets, per client | {maxUnsentAcks}",
+		"mispredictions of one report that count for all clients together | {maxReported}",
 		"posted messages | {maxPosts}",
 		"messages that a room sends to others | {maxMails}, and {bytes maxMailBytes}",
 		"messages of rooms that wait for a room, or for the program | {maxRoomMessages}, of one room {maxFromRoom}, and {bytes maxWaiting} of all",
@@ -311,7 +312,7 @@ var limitRows = map[string][]string{
 		"meaningless data, per session | counts as one message, and one more per {bytes discardUnit}",
 		"messages of a session in progress, until their handlers have returned | {bytes maxInboxBytesPerSession}, or {bytes smallMessage} for each arrival that the inbox holds, if that is more | messages as they are decoded, and with the {bytes entryBytes} of an arrival",
 		"… of other data | {bytes sparedInboxBytes}",
-		"acknowledgements, per client | one of each kind, of {maxMergedAcks} ranges",
+		"acknowledgements and reports of mispredictions, per client | one of each kind, of {maxMergedAcks} ranges",
 		// TestTheLimitsMatchThePage of the package adds this one up.
 		"memory that one hostile client takes | ",
 		"inbox of the room | {maxInbox}, {bytes maxInboxBytes}",

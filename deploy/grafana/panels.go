@@ -153,8 +153,9 @@ var rows = []section{
 		{title: "Share of inputs missed", unit: units.PercentUnit, text: "Of the fixed steps of clients, those that ran without an input of their own: each is a misprediction.", lines: []line{
 			{"missed", total(`netloop_inputs_total{*,outcome="missed"}`) + " / (" + total(`netloop_inputs_total{*,outcome=~"applied|missed"}`) + " > 0)"},
 		}},
-		{title: "Inputs that were not applied", unit: units.CountsPerSecond, lines: []line{
+		{title: "Inputs that were not applied, and mispredictions", unit: units.CountsPerSecond, lines: []line{
 			{"{{outcome}}", rate(`netloop_inputs_total{*,outcome!="applied"}`, "outcome")},
+			{"mispredicted", total("netloop_mispredictions_reported_total{*}")},
 		}},
 		{title: "Margin of inputs", unit: units.Seconds, signed: true, lines: []line{
 			{"{{kind}} {{instance}}", "netloop_input_margin_seconds{*}"},

@@ -96,6 +96,8 @@ type Client struct {
 	InputMargin  time.Duration `json:"input_margin_ns"`
 	Rewind       time.Duration `json:"rewind_ns"`
 	ViewsClamped uint64        `json:"views_clamped"`
+	// Mispredicted is the number of mispredictions that the client has reported.
+	Mispredicted uint64 `json:"mispredicted"`
 
 	Simulated string `json:"simulated"` // the emulated network around its connection; empty without
 }

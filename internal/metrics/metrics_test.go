@@ -102,6 +102,7 @@ func (r *fakeRoom) Transports(f Part)     { f.Set(93, "quic") }
 func (r *fakeRoom) Depths(f Part)         { f.Set(3, "rpc_Update") }
 func (r *fakeRoom) Drops(f Part)          { f.Set(4, "rpc", "client_gone") }
 func (r *fakeRoom) MessagesWaited(f Part) { f.Set(14) }
+func (r *fakeRoom) Mispredictions(f Part) { f.Set(15) }
 func (r *fakeRoom) Inputs(f Part)         { f.Set(15, "applied") }
 func (r *fakeRoom) Views(f Part)          { f.Set(16, "as_sent") }
 func (r *fakeRoom) Limits(f Part)         { f.Set(3, "client", "drop", "true") }

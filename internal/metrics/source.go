@@ -29,6 +29,7 @@ type Room interface {
 	Messages(Part)
 	MessagesWaited(Part)
 	Inputs(Part)
+	Mispredictions(Part)
 	Views(Part)
 	Limits(Part)
 	Bytes(Part)

@@ -166,6 +166,8 @@ var table = []row{
 		room(Room.Messages)},
 	{"inputs_total", counter, "outcome", "Inputs of clients by outcome: applied in their step, missed by a step that ran, late, for a step too far ahead (ahead); and packets of inputs without a new one (duplicate), unreadable ones (malformed), and those without a handler (unhandled).",
 		room(Room.Inputs)},
+	{"mispredictions_reported_total", counter, "", "Wrong predictions of objects that clients have reported, at most 1 000 of one report. Each client reports its own number, once a second at most.",
+		room(Room.Mispredictions)},
 	{"views_total", counter, "outcome", "Views of the inputs that ran: as_sent, or clamped because the client has not acknowledged a snapshot (unseen), has whole snapshots between the two (apart), looks further back than the room allows (old), or jumps (jumped).",
 		room(Room.Views)},
 	{"input_margin_seconds", gauge, "kind", "Margin of a client: 95 of 100 inputs of the last second arrived at least so early, or late if it is below 0. least is the smallest margin of all clients, median that of the median client in the median room. Clients aim at the interval of their datagrams plus the jitter.",

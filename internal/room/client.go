@@ -39,6 +39,7 @@ type Client struct {
 	margins   *margins      // how early the last second's inputs arrived; nil if inputs is nil
 	early     time.Duration // how long before its deadline the newest input arrived
 	viewCheck viewCheck
+	wrong     uint64 // mispredictions that its program has reported
 	toTell    bool   // the status of its inputs must be sent
 	unsent    uint64 // acknowledged ranges with packets that were never sent
 
@@ -134,6 +135,10 @@ func (c *Client) Waits() Wait {
 func (c *Client) Link() (rtt time.Duration, inFlight, window int) {
 	return c.link.SRTT, c.window.InFlight(), c.window.Size()
 }
+
+// Mispredicted returns the number of mispredictions that the client's program has reported since it
+// joined. A hostile program may report any number below 2⁵³.
+func (c *Client) Mispredicted() uint64 { return c.wrong }
 
 // Figures describe a client's connection for an operator.
 type Figures struct {

@@ -162,7 +162,7 @@ func (c *Client) startOver(j *Join) {
 	c.join = j
 	c.program++
 	c.travels.replaced()
-	c.unsent = 0
+	c.unsent, c.wrong = 0, 0
 	c.backlog, c.received = nil, 0
 	if c.inputs != nil {
 		c.inputs.Forget()

@@ -30,6 +30,7 @@ type Inputs struct {
 	stepAt   time.Duration   // game time of the running step
 	times    []tickTime      // cache by tick, of length state.Horizon
 	orphans  uint64          // packets without a handler
+	reports  uint64          // mispredictions that all clients have reported
 	running  input.Due       // scratch
 	place    panicguard.Func
 	due      [16]dueStep // cache by step: the newest inputs of all clients belong to a few steps
@@ -183,6 +184,23 @@ func (m measured) Inputs(f metrics.Part) {
 	f.Set(c.Malformed, "malformed")
 	f.Set(m.r.Inputs.orphans, "unhandled")
 }
+
+// maxReported is the number of mispredictions of one report that are counted for all clients
+// together, so that a hostile client cannot hide the others. A client with 16 predicted objects,
+// all of them wrong at 60 Hz, reports 960 a second.
+const maxReported = 1000
+
+// mispredicted handles a client's report of its mispredictions since it joined. A number that is
+// not larger than the last one is an old report.
+func (p *Inputs) mispredicted(c *Client, n uint64) {
+	if n > c.wrong {
+		p.reports += min(n-c.wrong, maxReported)
+		c.wrong = n
+	}
+}
+
+// Mispredictions implements metrics.Room.
+func (m measured) Mispredictions(f metrics.Part) { f.Set(m.r.Inputs.reports) }
 
 // margins holds the input margins of one client in the last second. A margin is the time between
 // the arrival of an input and the time at which its step is due. Each packet with new inputs has

@@ -42,6 +42,8 @@ func (r *Room) takeArrival(a *transport.Arrival) {
 		if c.backlog != nil && !c.backlog.Confirm(a.Value) {
 			c.Kick(transport.CodeProtocol, "has had messages that were never sent")
 		}
+	case transport.Mispredicted:
+		r.Inputs.mispredicted(c, a.Value)
 	case transport.Discarded:
 		r.Messages.charge(c, a.Value)
 	case transport.DigestRequest:

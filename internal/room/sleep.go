@@ -61,11 +61,11 @@ func (s *Sleep) rouse() {
 // room does not sleep after such a tick.
 func (s *Sleep) markActive() { s.moved = true }
 
-// markArrival marks the tick as active, unless the arrival is an acknowledgement or a packet of
-// inputs. For inputs that are not idle, Inputs.apply marks the tick.
+// markArrival marks the tick as active, unless the arrival is an acknowledgement, a report of
+// mispredictions or a packet of inputs. For inputs that are not idle, Inputs.apply marks the tick.
 func (s *Sleep) markArrival(k transport.ArrivalKind) {
 	switch k {
-	case transport.Acks, transport.RecordsApplied, transport.Received, transport.Inputs:
+	case transport.Acks, transport.RecordsApplied, transport.Received, transport.Mispredicted, transport.Inputs:
 	default:
 		s.markActive()
 	}

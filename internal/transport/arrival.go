@@ -59,6 +59,9 @@ const (
 	// ticket, the Text of Message (client). If Decoded is a Destination, the session continues, and
 	// the ticket is for a room of that server.
 	MoveTold
+	// Mispredicted carries, in Value, the number of mispredictions since the client's join. Within
+	// a session it rises (server).
+	Mispredicted
 )
 
 // Arrival is one event of a session, in order of arrival.

@@ -19,7 +19,7 @@ var (
 	datagramFields = layout{
 		fieldNumber: varint | once, fieldAcks: sized | once, fieldTimeRequest: sized | once,
 		fieldTimeReply: sized | once, fieldState: sized | once, fieldMessages: sized,
-		fieldInputs: sized | once, fieldInputStatus: sized | once,
+		fieldInputs: sized | once, fieldInputStatus: sized | once, fieldMispredicted: varint | once,
 	}
 	datagramMessages = layout{fieldMessages: sized}
 	frameFields      = layout{
@@ -57,6 +57,8 @@ type datagram struct {
 	reply       [3]time.Duration
 	inputs      []byte // nil: none
 	status      *InputStatus
+
+	mispredicted uint64 // 0: none
 }
 
 // parseDatagram checks a whole envelope. Messages are only delimited: a malformed message does not
@@ -86,6 +88,8 @@ func parseDatagram(b []byte) (d datagram, err error) {
 			d.inputs = w.bytes
 		case fieldInputStatus:
 			d.status, w.err = parseInputStatus(w.bytes)
+		case fieldMispredicted:
+			d.mispredicted = min(w.value, maxCount)
 		}
 	}
 	if w.err == nil && d.number == 0 {
@@ -93,6 +97,9 @@ func parseDatagram(b []byte) (d datagram, err error) {
 	}
 	return d, w.err
 }
+
+// maxCount bounds the mispredictions of a report, so that JSON and a page show the exact number.
+const maxCount = 1<<53 - 1
 
 // parseTimes reads a TimeRequest or a TimeReply: fields 1 to 3 are times.
 func parseTimes(b []byte) (t [3]time.Duration, err error) {

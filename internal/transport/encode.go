@@ -11,7 +11,7 @@ import (
 // proto/netloop/v1:
 //
 //	Datagram   1 number  2 acks  3 time_request  4 time_reply  5 state  6 messages…  7 padding
-//	           8 inputs  9 input_status
+//	           8 inputs  9 input_status  10 mispredicted
 //	Frame      4 message | 5 epoch | 6 digest_request | 7 close | 8 overload | 11 state |
 //	           12 state_applied | 13 time_scale | 14 accepted | 15 messages_received |
 //	           17 move | 18 moved, behind a varint length
@@ -28,6 +28,7 @@ const (
 	fieldPadding
 	fieldInputs
 	fieldInputStatus
+	fieldMispredicted
 )
 
 // Field numbers of Frame.
@@ -253,6 +254,9 @@ func appendInputStatus(dst []byte, s InputStatus) []byte {
 	dst = appendField(dst, 4, s.Missed)
 	return appendField(dst, 5, uint64(s.Generation))
 }
+
+// maxMispredicted is the length of the longest encoded field: a tag, and a number below 2⁵³.
+const maxMispredicted = 1 + 8
 
 func appendState(dst, packet []byte) []byte {
 	if len(packet) == 0 {

@@ -59,7 +59,7 @@ func (a *Arrival) compact() bool {
 	switch m := &a.Message; a.Kind {
 	case MessageArrived, NoRoom:
 		return m.Payload == nil && m.Text == "" && m.Tick == 0 && m.Code == 0 && !m.Reply
-	case Joined, RecordsApplied, Received, Discarded, DigestRequest, FullStateRequest:
+	case Joined, RecordsApplied, Received, Mispredicted, Discarded, DigestRequest, FullStateRequest:
 		return true
 	}
 	return false

@@ -83,6 +83,10 @@ func goldens(t *testing.T) map[string][]byte {
 	server.Slot().Packets = [][]byte{{0xde, 0xad, 0xbe, 0xef}}
 	server.Flush(0)
 	vectors["datagram-input-status"], _ = server.appendDatagram(nil, 0)
+	client.TellMispredicted(300)
+	client.Inputs([]byte{0xca, 0xfe})
+	client.Flush(0)
+	vectors["datagram-mispredicted"], _ = client.appendDatagram(nil, 1_000_000)
 	return vectors
 }
 

@@ -18,9 +18,9 @@ type Inbox struct {
 	// and later by LimitJoins.
 	MaxJoins int
 	// Rouse, if set, is called for each arrival that must wake a sleeping owner. Acknowledgements,
-	// confirmations and discarded data do not wake it. Inputs wake it only while it sleeps, and
-	// inputs for which Idle then returns true are dropped without a call. Rouse must neither block
-	// nor use the inbox. Set Rouse and Idle before the first session.
+	// confirmations, discarded data and reports of mispredictions do not wake it. Inputs wake it
+	// only while it sleeps, and inputs for which Idle then returns true are dropped without a call.
+	// Rouse must neither block nor use the inbox. Set Rouse and Idle before the first session.
 	Rouse func()
 	Idle  func(inputs []byte) bool
 
@@ -59,6 +59,7 @@ const (
 	mergedAcks
 	mergedApplied
 	mergedReceived
+	mergedMispredicted
 	numMerged
 )
 
@@ -101,8 +102,8 @@ func (b *Inbox) push(a *Arrival, size int) bool {
 	return true
 }
 
-// mergeLocked merges an acknowledgement into the session's waiting acknowledgement, if there is
-// one, so that the owner processes one acknowledgement per swap.
+// mergeLocked merges an acknowledgement, or another number that only rises, into the session's
+// waiting one, if there is one, so that the owner processes one of each kind per swap.
 func (b *Inbox) mergeLocked(a *Arrival) bool {
 	kind, merges := mergedKind(a.Kind)
 	u := b.usageLocked(a.Session)
@@ -111,7 +112,7 @@ func (b *Inbox) mergeLocked(a *Arrival) bool {
 	}
 	had := u.merged[kind]
 	if a.Kind != Acks {
-		had.number = a.Value // The newer count includes the older one.
+		had.number = a.Value // The newer number includes the older one.
 		return true
 	}
 	had.whole.Acks = append(had.whole.Acks[:0], mergeRanges(b.merging[:0], had.whole.Acks, a.Acks)...)
@@ -126,6 +127,8 @@ func mergedKind(k ArrivalKind) (kind int, ok bool) {
 		return mergedApplied, true
 	case Received:
 		return mergedReceived, true
+	case Mispredicted:
+		return mergedMispredicted, true
 	}
 	return 0, false
 }

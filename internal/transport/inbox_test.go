@@ -132,6 +132,11 @@ func TestAnOwnerRestsUntilItIsRoused(t *testing.T) {
 	}
 	push(Inputs, "go", 1)
 	push(Acks, "", 2)
+	push(Mispredicted, "", 3)
+	push(Mispredicted, "", 3)
+	b.Swap(nil)
+	push(Inputs, "go", 1)
+	push(Acks, "", 2)
 	look("awake, with inputs and acknowledgements", 0, true)
 	push(Inputs, "-", 2)
 	look("at rest, with inputs that mean nothing", 0, true)

@@ -142,22 +142,25 @@ func TestInputsFitBesideAcknowledgements(t *testing.T) {
 	}
 	client.RequestTime()
 	client.Inputs(make([]byte, MaxInputs))
+	client.TellMispredicted(math.MaxUint64)
 	for range 3 {
 		client.Send(Message{Method: 1, Payload: make([]byte, 100)})
 	}
 	client.Flush(0)
 	carry(t, client, server, math.MaxInt64/2)
-	var inputs, messages int
+	var inputs, messages, reports int
 	for _, a := range server.arrivals() {
 		switch a.Kind {
 		case Inputs:
 			inputs = len(a.State)
 		case MessageArrived:
 			messages++
+		case Mispredicted:
+			reports++
 		}
 	}
-	if inputs != MaxInputs || messages != 3 {
-		t.Errorf("%d bytes of inputs and %d messages arrive", inputs, messages)
+	if inputs != MaxInputs || messages != 3 || reports != 1 {
+		t.Errorf("%d bytes of inputs, %d messages and %d reports arrive", inputs, messages, reports)
 	}
 }
 

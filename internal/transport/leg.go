@@ -17,6 +17,7 @@ type leg struct {
 	datagrams, datagramBytes meter                  // datagram reader
 	frames, streamBytes      meter                  // stream reader
 	ranges                   []Range                // datagram reader: scratch
+	mispredicted             uint64                 // datagram reader: the largest reported number
 	stream                   []byte                 // stream reader: an incomplete frame
 	messages                 uint64                 // stream reader: number of messages received
 	taken                    bool                   // stream reader: the frame accepted has arrived

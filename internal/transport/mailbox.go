@@ -19,6 +19,8 @@ type mailbox struct {
 
 	inputs []byte // client: the newest packet of inputs; empty once sent
 
+	mispredicted uint64 // client: a report of mispredictions; 0 once sent
+
 	status      InputStatus // server: status of the client's inputs
 	statusDue   bool
 	statusWaits int // number of flushes since statusDue without a datagram with room

@@ -32,6 +32,8 @@ type outbox struct {
 	statusDue  bool
 	closed     bool
 
+	mispredicted uint64
+
 	flushed time.Duration // time of the last flush
 	stuck   time.Duration // time for which no queued reliable data was sent
 	behind  time.Duration // time for which a long backlog was not confirmed
@@ -245,6 +247,10 @@ func (s *Session) AckLater() { s.out.acksWait = true }
 // Inputs sets, on the client, the packet of inputs for the next flush, and copies it.
 func (s *Session) Inputs(packet []byte) { s.out.inputs = append(s.out.inputs[:0], packet...) }
 
+// TellMispredicted reports, on the client, the number of mispredictions since the join, with the
+// next datagram that has room for it. 0 is not sent.
+func (s *Session) TellMispredicted(n uint64) { s.out.mispredicted = min(n, maxCount) }
+
 // TellInputs sends the client the status of its inputs, with the next datagram that has room for
 // it.
 func (s *Session) TellInputs(st InputStatus) { s.out.status, s.out.statusDue = st, true }
@@ -389,7 +395,7 @@ func (s *Session) collectStateLocked() {
 	}
 }
 
-// collectInputsLocked moves the inputs and the input status.
+// collectInputsLocked moves the inputs, the input status and the report of mispredictions.
 func (s *Session) collectInputsLocked() {
 	o, b := &s.out, &s.box
 	if len(o.inputs) > 0 {
@@ -400,5 +406,8 @@ func (s *Session) collectInputsLocked() {
 	}
 	if o.statusDue {
 		b.status, b.statusDue, o.statusDue = o.status, true, false
+	}
+	if o.mispredicted > 0 {
+		b.mispredicted, o.mispredicted = o.mispredicted, 0
 	}
 }

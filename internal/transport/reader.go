@@ -49,7 +49,7 @@ func (l *leg) receiveDatagram(at, waited time.Duration, b []byte, borrowed bool)
 // receiveLinkFields handles all fields of a datagram except its messages.
 func (l *leg) receiveLinkFields(at, waited time.Duration, d *datagram) {
 	client := l.cfg.Client
-	if client && (d.acks != nil || d.hasRequest || d.inputs != nil) || !client && (d.state != nil || d.hasReply || d.status != nil) {
+	if client && (d.acks != nil || d.hasRequest || d.inputs != nil || d.mispredicted > 0) || !client && (d.state != nil || d.hasReply || d.status != nil) {
 		l.discard(at, DropRole, len(d.state)+len(d.inputs))
 	}
 	a := Arrival{At: at} // One for all: a goroutine's stack keeps its largest size.
@@ -76,6 +76,11 @@ func (l *leg) receiveLinkFields(at, waited time.Duration, d *datagram) {
 	}
 	if d.acks != nil {
 		a.Kind, a.State, a.Acks = Acks, nil, l.ranges
+		l.push(&a, 0)
+	}
+	if d.mispredicted > l.mispredicted { // Otherwise the report is repeated, or late.
+		l.mispredicted = d.mispredicted
+		a.Kind, a.State, a.Acks, a.Value = Mispredicted, nil, nil, d.mispredicted
 		l.push(&a, 0)
 	}
 }

@@ -242,6 +242,7 @@ func TestFieldsOfTheOtherDirectionAreCounted(t *testing.T) {
 		"a time request":       {&netloopv1.Datagram{TimeRequest: &netloopv1.TimeRequest{}}, 0, 1},
 		"acknowledgements":     {&netloopv1.Datagram{Acks: acks}, 0, 1},
 		"inputs":               {&netloopv1.Datagram{Inputs: []byte{1}}, 0, 1},
+		"mispredictions":       {&netloopv1.Datagram{Mispredicted: 1}, 0, 1},
 		"more than a KiB":      {&netloopv1.Datagram{State: make([]byte, 1000), Inputs: make([]byte, 60)}, 2, 1},
 	} {
 		server, client := pair(SessionConfig{})

@@ -82,8 +82,8 @@ func (l *leg) appendDatagram(dst []byte, at time.Duration) ([]byte, bool) {
 	return dst, true
 }
 
-// appendTailLocked appends the fields after the messages: the inputs, and the input status if there
-// is room. Space for them is reserved before the messages.
+// appendTailLocked appends the fields after the messages: the inputs, and the input status and the
+// mispredictions if there is room. Space for them is reserved before the messages.
 func (l *leg) appendTailLocked(dst []byte, room int) []byte {
 	b := &l.box
 	dst = appendInputs(dst, b.inputs)
@@ -91,6 +91,10 @@ func (l *leg) appendTailLocked(dst []byte, room int) []byte {
 	if b.statusDue && room >= maxInputStatus {
 		dst = appendInputStatus(dst, b.status)
 		b.statusDue, b.statusWaits = false, 0
+	}
+	if room-len(dst) >= maxMispredicted {
+		dst = appendField(dst, fieldMispredicted, b.mispredicted)
+		b.mispredicted = 0
 	}
 	return dst
 }

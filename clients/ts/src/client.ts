@@ -179,7 +179,7 @@ export class ClientImpl extends Messages implements Client<any>, ClassHost, Pred
         lead.flush(now, newest);
       }
       beat = this.acking.due(now, this.losses, line.tickMs);
-      link.flush(beat, this.replica!.acknowledgement());
+      link.flush(beat, this.replica!.acknowledgement(), this.prediction.wrong);
     } else link.flushTime(this.replica!.acknowledgement());
   }
 

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Code, NetloopError, Stage } from "../src/api.js";
 import { Kind } from "../src/wire/frames.js";
-import { emptyPacket, messageOf, pageTables, Rig, say, settle } from "./rig.js";
+import { emptyPacket, fields, messageOf, pageTables, Rig, say, settle } from "./rig.js";
 import { tables } from "./tables.js";
 
 /** Why a promise was rejected. */
@@ -33,6 +33,21 @@ test("a client joins, loads and plays", async () => {
   assert.deepEqual(phases, ["playing 0/0"]);
   assert.ok(rig.peer.datagrams.length > 0, "the state is acknowledged");
   assert.deepEqual([rig.client.stats.snapshots, rig.client.stats.appliedTick], [1, 300]);
+});
+
+test("a client reports mispredictions to its server, and none without any", async () => {
+  const rig = new Rig();
+  await rig.play();
+  const reports = () => rig.peer.datagrams.splice(0).map((d) => fields(d)[10]).filter((n) => n !== undefined);
+  rig.step(16, 200);
+  assert.deepEqual(reports(), []);
+  (rig.client as any).prediction.wrong = 3;
+  for (let ms = 0; ms < 3000; ms += 16) {
+    rig.peer.state(301 + ms / 16, 2 + ms / 16);
+    rig.step();
+  }
+  assert.deepEqual(reports(), [3, 3, 3]);
+  assert.deepEqual(rig.errors, []);
 });
 
 test("who is refused learns the code and the text", async () => {

@@ -178,6 +178,18 @@ test("a prediction that the server confirms stays, and one that it does not is r
   assert.equal(d.live.X, 53);
 });
 
+test("mispredictions count since the join, and on the page since the first one", () => {
+  const { prediction, word } = predicting();
+  word(100, 0);
+  prediction.reconcile(0);
+  for (let step = 101; step <= 110; step++) prediction.step(step);
+  word(106, 50);
+  prediction.reconcile(32);
+  assert.deepEqual([prediction.wrong, prediction.mispredicted], [1, 1]);
+  prediction.reset();
+  assert.deepEqual([prediction.wrong, prediction.mispredicted], [0, 1]);
+});
+
 test("a correction is drawn little by little", () => {
   const { prediction, entity, word } = predicting();
   word(100, 0);

@@ -9,7 +9,7 @@ import { closeFrame, countFrame, Cutter, digestFrame, encodeMessage, frameOf, Ki
 import { Refusal } from "../src/wire/refusal.js";
 import { clip, Walker, Writer } from "../src/wire/protobuf.js";
 import { example } from "./page.js";
-import { say } from "./rig.js";
+import { fields, say } from "./rig.js";
 
 /** A connection, its sent datagrams and frames, and its arrivals. */
 function linkAt(now: number) {
@@ -88,11 +88,32 @@ test("the frames of a client are those of the page", () => {
   assert.deepEqual(frameOf(Kind.Message, message), example("frame-message"));
 });
 
-test("the datagram of a client is that of the page", () => {
+test("the datagrams of a client are those of the page", () => {
   const { link, hear } = linkAt(1);
+  const acks = { newest: 100, runs: [4, 1, 2] };
   link.requestTime();
-  link.flush(true, { newest: 100, runs: [4, 1, 2] });
-  assert.deepEqual(hear().datagrams, [example("datagram-client")]);
+  link.flush(true, acks, 0);
+  link.flush(false, acks, 300); // A report alone needs no datagram.
+  link.setInputs(Uint8Array.of(0xca, 0xfe));
+  link.flush(false, acks, 300);
+  assert.deepEqual(hear().datagrams, [example("datagram-client"), example("datagram-mispredicted")]);
+});
+
+test("a report of mispredictions fits beside the messages of a datagram", () => {
+  for (let size = 1000; size <= 1086; size++) {
+    const { link, hear } = linkAt(1);
+    for (const payload of [new Uint8Array(size), new Uint8Array(1086 - size)]) link.send({ method: 1, stage: 0, call: 0, payload, reliable: false });
+    link.flush(true, undefined, Number.MAX_SAFE_INTEGER);
+    const { datagrams } = hear();
+    assert.ok(datagrams.every((d) => d.length <= 1150), `${datagrams.map((d) => d.length)} bytes`);
+    assert.equal(fields(datagrams[0]!)[10], Number.MAX_SAFE_INTEGER);
+  }
+});
+
+test("mispredictions are reported at most once a second", () => {
+  const { link, hear } = linkAt(1);
+  for (let i = 0; i < 5; i++) link.flush(true, undefined, 7 + i);
+  assert.deepEqual(hear().datagrams.map((d) => fields(d)[10]), [7, undefined, undefined, undefined, undefined]);
 });
 
 test("the datagrams of a server are read as the page says", () => {
@@ -165,7 +186,7 @@ test("unreliable messages fill datagrams and never exceed them, and the oldest m
   const { link, hear, traffic } = linkAt(1);
   const payload = new Uint8Array(500);
   for (let i = 0; i < 100; i++) assert.ok(link.send({ method: i + 1, stage: 0, call: 0, payload, reliable: false }));
-  link.flush(true, undefined);
+  link.flush(true, undefined, 0);
   const { datagrams } = hear();
   assert.ok(datagrams.every((d) => d.length <= 1150 && d.length > 1000), String(datagrams.map((d) => d.length)));
   assert.equal(2 * datagrams.length + traffic.dropped, 100);

@@ -134,7 +134,7 @@ func (r *Recording) arrival(a *recording.Arrival, in *loop.Input, inputs *input.
 var kindTexts = map[transport.ArrivalKind]string{
 	transport.Acks: "acknowledges snapshots", transport.DigestRequest: "asks for digests", transport.FullStateRequest: "asks for the full state",
 	transport.RecordsApplied: "acknowledges large records", transport.Discarded: "sent data that was discarded", transport.Received: "acknowledges messages",
-	transport.Moved: "has another address", transport.NoRoom: "sent a message beyond a limit", transport.MoveAsked: "moves to another room",
+	transport.Moved: "has another address", transport.NoRoom: "sent a message beyond a limit", transport.MoveAsked: "moves to another room", transport.Mispredicted: "reports mispredictions",
 }
 
 // secretText replaces a message of a method that the game has declared as secret.

@@ -2961,7 +2961,9 @@ type Datagram struct {
 	// Client to server: the newest inputs, in the coding that docs/WIRE.md describes.
 	Inputs []byte `protobuf:"bytes,8,opt,name=inputs,proto3" json:"inputs,omitempty"`
 	// Server to client: the received inputs.
-	InputStatus   *InputStatus `protobuf:"bytes,9,opt,name=input_status,json=inputStatus,proto3" json:"input_status,omitempty"`
+	InputStatus *InputStatus `protobuf:"bytes,9,opt,name=input_status,json=inputStatus,proto3" json:"input_status,omitempty"`
+	// Client to server: the mispredictions since the join.
+	Mispredicted  uint64 `protobuf:"varint,10,opt,name=mispredicted,proto3" json:"mispredicted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3057,6 +3059,13 @@ func (x *Datagram) GetInputStatus() *InputStatus {
 		return x.InputStatus
 	}
 	return nil
+}
+
+func (x *Datagram) GetMispredicted() uint64 {
+	if x != nil {
+		return x.Mispredicted
+	}
+	return 0
 }
 
 var File_netloop_v1_netloop_proto protoreflect.FileDescriptor
@@ -3241,7 +3250,7 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\x06missed\x18\x04 \x01(\x04R\x06missed\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x05 \x01(\rR\n" +
-	"generation\"\xf4\x02\n" +
+	"generation\"\x98\x03\n" +
 	"\bDatagram\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12)\n" +
 	"\x04acks\x18\x02 \x01(\v2\x15.netloop.v1.AckRangesR\x04acks\x12:\n" +
@@ -3252,7 +3261,9 @@ const file_netloop_v1_netloop_proto_rawDesc = "" +
 	"\bmessages\x18\x06 \x03(\v2\x13.netloop.v1.MessageR\bmessages\x12\x18\n" +
 	"\apadding\x18\a \x01(\fR\apadding\x12\x16\n" +
 	"\x06inputs\x18\b \x01(\fR\x06inputs\x12:\n" +
-	"\finput_status\x18\t \x01(\v2\x17.netloop.v1.InputStatusR\vinputStatus*\xc7\x01\n" +
+	"\finput_status\x18\t \x01(\v2\x17.netloop.v1.InputStatusR\vinputStatus\x12\"\n" +
+	"\fmispredicted\x18\n" +
+	" \x01(\x04R\fmispredicted*\xc7\x01\n" +
 	"\x05Stage\x12\x15\n" +
 	"\x11STAGE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14STAGE_INITIALIZATION\x10\n" +

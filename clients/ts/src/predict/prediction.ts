@@ -51,6 +51,8 @@ export class Prediction {
   private classIndex = 0;
   private stepSpawns = 0;
   private unconfirmed = 0;
+  /** The mispredictions since the client joined the room. */
+  wrong = 0;
 
   constructor(private s: PredictionHost) {}
 
@@ -203,6 +205,7 @@ export class Prediction {
         return false;
       }
       this.mispredicted++;
+      this.wrong++;
       if (this.lateAt > d.base) this.mispredictedLate++;
       d.by.count(was, now);
     } else if (step + this.window <= this.last && d.newest > 0) return false; // Too old.
@@ -253,7 +256,7 @@ export class Prediction {
     this.withdraw(() => true);
     for (const by of this.classes) by.objects = [];
     this.objects.clear();
-    this.last = this.missed = this.lateAt = 0;
+    this.last = this.missed = this.lateAt = this.wrong = 0;
     this.applied = false;
   }
 

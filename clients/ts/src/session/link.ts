@@ -9,7 +9,7 @@ import {
   parseClose, moveFrame, parseCount, parseEpoch, parseFrame, parseInputStatus, parseMessage, parseMoved, parseOverload, parseTimes, parseTimeScale,
   type Epoch, type InputStatus, type Message, type Moved, type TimeScale,
 } from "../wire/frames.js";
-import { varintSize, Walker, Writer } from "../wire/protobuf.js";
+import { Walker, Writer } from "../wire/protobuf.js";
 import { outOfRange, Refusal } from "../wire/refusal.js";
 import type { Backlog } from "./backlog.js";
 import type { Target } from "./travel.js";
@@ -85,6 +85,10 @@ const CLOSE_WAIT = 500;
  */
 const PAD_AFTER = 50;
 const PAD_TO = 32;
+/** The most bytes of the tag and the length of a message in a datagram. */
+const MAX_HEAD = 3;
+/** The ms between two reports of mispredictions. A report is repeated, because it may be lost. */
+const REPORT_EVERY = 1000;
 const RECEIPT_MESSAGES = 16;
 const RECEIPT_BYTES = 32 << 10;
 const MS = 1e6;
@@ -108,11 +112,13 @@ export class Link {
   private unreliable: Uint8Array[] = [];
   private unreliableBytes = 0;
   private requestDue = false;
-  private inputs: Uint8Array | undefined;
+  private reportFrom = 0;
   private receipted = 0;
   private unreceiptedBytes = 0;
   private decided: ((closed?: { code: number; text: string }) => void) | undefined;
   private out = new Writer(MAX_DATAGRAM + 16);
+  /** The last fields of the next datagram: the newest inputs, and a report. */
+  private tail = new Writer(MAX_DATAGRAM);
 
   constructor(
     private conn: Conn,
@@ -413,25 +419,26 @@ export class Link {
   }
 
   setInputs(packet: Uint8Array): void {
-    this.inputs = packet;
+    this.tail.reset().body(Field.Inputs, packet);
   }
 
   /**
    * Sends the datagrams that are due; with beat at least one, which repeats the acknowledgements.
+   * wrong is the number of mispredictions since the join.
    */
-  flush(beat: boolean, acks: Acknowledgement | undefined): void {
-    while (!this.ending && (beat || this.requestDue || this.inputs || this.unreliable.length > 0)) {
-      this.sendDatagram(acks);
+  flush(beat: boolean, acks: Acknowledgement | undefined, wrong: number): void {
+    while (!this.ending && (beat || this.requestDue || this.tail.length || this.unreliable.length > 0)) {
+      this.sendDatagram(acks, wrong);
       beat = false;
     }
   }
 
   /** Sends the datagram of a due time request, between two flushes. */
   flushTime(acks: Acknowledgement | undefined): void {
-    if (this.requestDue && !this.ending) this.sendDatagram(acks);
+    if (this.requestDue && !this.ending) this.sendDatagram(acks, 0);
   }
 
-  private sendDatagram(acks: Acknowledgement | undefined): void {
+  private sendDatagram(acks: Acknowledgement | undefined, wrong: number): void {
     const w = this.out.reset();
     const now = this.now();
     w.number(Field.Number, ++this.number);
@@ -441,18 +448,22 @@ export class Link {
       const t1 = Math.round(now * MS);
       w.sized(Field.TimeRequest, new Writer(16).number(1, t1).peek());
     }
-    const tail = this.inputs ? 1 + varintSize(this.inputs.length) + this.inputs.length : 0;
+    const { tail } = this;
+    if (wrong && now >= this.reportFrom) {
+      tail.number(Field.Mispredicted, wrong);
+      this.reportFrom = now + REPORT_EVERY;
+    }
     while (this.unreliable.length > 0) {
       const m = this.unreliable[0]!;
-      if (w.length + tail + 1 + varintSize(m.length) + m.length > MAX_DATAGRAM) break;
+      if (w.length + tail.length + MAX_HEAD + m.length > MAX_DATAGRAM) break;
       w.sized(Field.Messages, m);
       this.unreliable.shift();
       this.unreliableBytes -= m.length;
     }
-    const missing = PAD_TO - tail - w.length - 2;
-    if (now - this.lastArrival >= PAD_AFTER && missing > -2) w.sized(Field.Padding, new Uint8Array(Math.max(missing, 0)));
-    if (this.inputs) w.body(Field.Inputs, this.inputs);
-    this.inputs = undefined;
+    const missing = PAD_TO - tail.length - w.length;
+    if (now - this.lastArrival >= PAD_AFTER && missing > 0) w.sized(Field.Padding, new Uint8Array(missing));
+    w.raw(tail.peek());
+    tail.reset();
     const datagram = w.done();
     this.traffic.datagramsOut++;
     this.traffic.bytesOut += datagram.length;
@@ -462,13 +473,7 @@ export class Link {
 
 /** Writes the acknowledgements of state packets. */
 function writeAcks(w: Writer, a: Acknowledgement): void {
-  let runs = 0;
-  for (const k of a.runs) runs += varintSize(k);
-  const head = a.newest > 0 ? 1 + varintSize(a.newest) : 0;
-  w.uvarint(Field.Acks * 8 + 2);
-  w.uvarint(head + 1 + varintSize(runs) + runs);
-  w.number(1, a.newest);
-  w.uvarint(2 * 8 + 2);
-  w.uvarint(runs);
-  for (const k of a.runs) w.uvarint(k);
+  const runs = new Writer(64);
+  for (const k of a.runs) runs.uvarint(k);
+  w.sized(Field.Acks, new Writer(64).number(1, a.newest).sized(2, runs.peek()).peek());
 }

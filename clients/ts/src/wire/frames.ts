@@ -389,6 +389,7 @@ export const enum Field {
   Padding,
   Inputs,
   InputStatus,
+  Mispredicted,
 }
 
 export const DATAGRAM = [

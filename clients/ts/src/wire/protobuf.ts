@@ -152,10 +152,3 @@ export class Writer extends ByteWriter {
     return this.body(num, encoder.encode(s));
   }
 }
-
-/** The number of bytes of a number's varint. */
-export function varintSize(v: number): number {
-  let n = 1;
-  for (; v >= 128; n++) v = Math.floor(v / 128);
-  return n;
-}

@@ -107,11 +107,13 @@ export declare class Link {
     private unreliable;
     private unreliableBytes;
     private requestDue;
-    private inputs;
+    private reportFrom;
     private receipted;
     private unreceiptedBytes;
     private decided;
     private out;
+    /** The last fields of the next datagram: the newest inputs, and a report. */
+    private tail;
     constructor(conn: Conn, now: () => number, later: (fn: () => void, ms: number) => void, traffic: Traffic, 
     /** The numbers of the first datagrams: of those to send, and of those to accept. */
     first?: number, firstIn?: number);
@@ -183,8 +185,9 @@ export declare class Link {
     setInputs(packet: Uint8Array): void;
     /**
      * Sends the datagrams that are due; with beat at least one, which repeats the acknowledgements.
+     * wrong is the number of mispredictions since the join.
      */
-    flush(beat: boolean, acks: Acknowledgement | undefined): void;
+    flush(beat: boolean, acks: Acknowledgement | undefined, wrong: number): void;
     /** Sends the datagram of a due time request, between two flushes. */
     flushTime(acks: Acknowledgement | undefined): void;
     private sendDatagram;

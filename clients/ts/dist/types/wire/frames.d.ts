@@ -174,7 +174,8 @@ export declare const enum Field {
     Messages = 6,
     Padding = 7,
     Inputs = 8,
-    InputStatus = 9
+    InputStatus = 9,
+    Mispredicted = 10
 }
 export declare const DATAGRAM: number[];
 /** The three times of a time reply. */
