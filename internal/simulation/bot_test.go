@@ -23,6 +23,7 @@ type bot struct {
 	wake   func() // ends its suspension; nil without
 
 	ids    map[netloop.ClientID]bool // that it has had
+	places map[place]bool            // where it has been
 	played bool                      // in its last phase
 	life   uint64                    // as one client of one room; numbers its messages
 	place  place
@@ -47,7 +48,7 @@ func (p *play) newBot(e *Event, cfg client.Config) {
 	if p.bots[e.Bot] != nil {
 		return
 	}
-	g := &bot{p: p, n: e.Bot, join: e.Join, link: *e.Link, since: p.w.Now(), sent: map[netloop.Stage]uint32{}, ids: map[netloop.ClientID]bool{}}
+	g := &bot{p: p, n: e.Bot, join: e.Join, link: *e.Link, since: p.w.Now(), sent: map[netloop.Stage]uint32{}, ids: map[netloop.ClientID]bool{}, places: map[place]bool{}}
 	if g.d = p.d; e.Join.Newer {
 		g.d = declare(p.story.Parts | newerBuild)
 	}
@@ -97,7 +98,9 @@ func (g *bot) listen() {
 	c.OnState(func(s client.State) {
 		p.note("bot %d: %v %v %s", g.n, s.Phase, s.Code, s.Text)
 		g.since = p.w.Now()
-		g.ids[c.ID()] = true
+		if g.ids[c.ID()] = true; c.ID() != 0 {
+			g.places[place{id: c.ID(), room: c.Room()}] = true
+		}
 		if s.Phase == client.Closed {
 			p.reasons.closed(g, s)
 		}

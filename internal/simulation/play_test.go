@@ -276,7 +276,7 @@ func (p *play) recover() {
 	if !p.await(p.rooms.patience(), p.w.atRest) {
 		return
 	}
-	for _, look := range []func(){p.rooms.rest, p.w.rest, p.lists.rest, p.mail.rest, p.between.rest, p.rooms.restShots, p.inputs.rest, p.replicas.rest, p.saves.rest, p.turns.rest, p.matches.rest, p.rooms.restSeats, p.operator.rest, p.rooms.normal, p.tables.rest} {
+	for _, look := range []func(){p.rooms.rest, p.w.rest, p.lists.rest, p.mail.rest, p.between.rest, p.rooms.restShots, mispredicted{p}.rest, p.inputs.rest, p.replicas.rest, p.saves.rest, p.turns.rest, p.matches.rest, p.rooms.restSeats, p.operator.rest, p.rooms.normal, p.tables.rest} {
 		if p.finding == nil && p.w.Ended() == nil {
 			p.look(look)
 		}
