@@ -136,6 +136,19 @@ describe("the inspector", { concurrency: 1 }, () => {
       await i.page.keyboard.press("4");
       await i.shows("tbody tr", /connected\s.*%\s+\d/); // loss and age of the newest acknowledgement
       await until("all clients are listed", () => i.page.evaluate(() => document.querySelectorAll("tbody tr").length === 20));
+      // A client whose prediction is wrong in each step reports it.
+      const wrong = await player(server, "");
+      wrong.client.inputs(() => ({ Thrust: false, Fire: false, Turn: 0 }));
+      wrong.client.class("ship").predict((ship, _, frame) => { ship.Score = frame.fixedStep; });
+      const reported = () => i.page.evaluate((id) => {
+        const column = [...document.querySelectorAll("th")].findIndex((th) => th.innerText.startsWith("mispredicted"));
+        const row = [...document.querySelectorAll("tbody tr")].find((tr) => tr.cells[0].innerText === id);
+        return row && column >= 0 ? Number(row.cells[column].innerText.replaceAll("\u202f", "")) || 0 : 0;
+      }, String(wrong.client.id));
+      const shownReport = await until("its mispredictions are shown", reported);
+      assert.ok(shownReport <= wrong.client.stats.mispredicted, `${shownReport} of ${wrong.client.stats.mispredicted}`);
+      assert.ok((await metrics(server))("netloop_mispredictions_reported_total") >= shownReport);
+      wrong.stop();
 
       await i.page.click("nav a[href='#ticks']");
       await i.page.click("button:text('the last 60 s')");

@@ -171,11 +171,11 @@ func (m *model) drawClient(width, height int) []tui.Line {
 	pair("address", c.Addr, "transport", c.Transport)
 	pair("state", state)
 	pair("joined", tui.Age(c.Age)+" ago", "silent, acked", tui.Span3(c.Silent)+", "+ackAge(c))
-	pair("in flight", fmt.Sprintf("%d of %d, lost %s", c.InFlight, c.Window, loss(c)), "inputs", tui.Count(c.Inputs))
+	pair("in flight", fmt.Sprintf("%d of %d, lost %s", c.InFlight, c.Window, loss(c)), "early, inputs", margin(c)+" ms, "+tui.Count(c.Inputs))
 	pair("snapshots", tui.Count(c.Snapshots)+", "+tui.Size(float64(c.Bytes)), "missed, late", tui.Count(c.InputsMissed)+", "+tui.Count(c.InputsLate))
 	pair("deferred", tui.Count(c.SlotBusy)+" slot_busy, "+tui.Count(c.WindowClosed)+" window_closed")
 	pair("waiting", queued(c), "out, in", tui.Size(float64(c.Sent))+", "+tui.Size(float64(c.Received)))
-	pair("looks back", tui.Span3(c.Rewind)+", "+tui.Count(c.ViewsClamped)+" views clamped", "input margin", margin(c)+" ms")
+	pair("looks back", tui.Span3(c.Rewind)+", "+tui.Count(c.ViewsClamped)+" views clamped", "mispredicted", tui.Count(c.Mispredicted)+" reported")
 	lines = append(lines, tui.Line{}, tui.Text(tui.Soft, " since it is followed"))
 	t, rows := &m.followed, min(max((height-len(lines))/4, 1), 8)
 	return slices.Concat(lines,

@@ -167,6 +167,8 @@ export interface Client {
   input_margin_ns: number;
   rewind_ns: number;
   views_clamped: number;
+  /** Mispredictions that the client has reported. */
+  mispredicted: number;
   /** The lost share of the last 50 or more packets with snapshots; null before. */
   loss: number | null;
   /** Since the newest acknowledgement; null before the first. */

@@ -50,6 +50,7 @@ export const clients: Kind = {
         { title: "received/s", hint: "bytes of all datagrams and of the stream a second", show: (c) => bytes(of(c).received), order: (c) => of(c).received },
         { title: "waiting", hint: "messages: to the client in bytes (reliable) and number (unreliable); from it", show: queued, order: (c) => c.queued_bytes + c.queued_messages + c.waiting, warn: (c) => c.queued_bytes > 64 << 10 },
         { title: "missed", hint: "fixed steps without an input, of the last second", show: (c) => (c.inputs + c.inputs_missed > 0 ? of(c).missed.toFixed(0) : "–"), order: (c) => of(c).missed, warn: (c) => of(c).missed > 60 * manyMissed },
+        { title: "mispredicted", hint: "wrong predictions of objects since its join, as the client's own library reports them, once a second", show: (c) => (c.inputs || c.mispredicted ? count(c.mispredicted) : "–"), order: (c) => c.mispredicted },
         { title: "margin ms", hint: "95 of 100 inputs were at least this early", show: (c) => (c.inputs ? ms(c.input_margin_ns) : "–"), order: (c) => c.input_margin_ns, warn: (c) => c.inputs > 0 && c.input_margin_ns < 0 },
         { title: "joined", show: (c) => age(c.age_ns), order: (c) => c.age_ns },
         { title: "", show: (c) => { const client = c.client; return h("button", { class: "write", type: "button", click: () => { if (confirm(`Remove client ${client}?`)) void page.act("/api/clients/kick", { client }); } }, "kick"); } },
@@ -93,7 +94,7 @@ export const clients: Kind = {
         ["address", c.addr], ["transport", c.simulated ? `${c.transport}, simulated: ${c.simulated}` : c.transport], ["state", c.waits ? `${c.state}, no snapshot: ${c.waits}` : c.state],
         ["snapshots", count(c.snapshots)], ["of them deferred first", `${count(c.slot_busy)} slot_busy, ${count(c.window_closed)} window_closed`], ["bytes of state", bytes(c.bytes)],
         ["sent, received", `${bytes(c.sent_bytes)}, ${bytes(c.received_bytes)}`], ["loss, newest ack", `${loss(c)}, ${acked(c)}`], ["waiting messages", queued(c)],
-        ["inputs", count(c.inputs)], ["missed, late", `${count(c.inputs_missed)}, ${count(c.inputs_late)}`], ["looks back", `${time(c.rewind_ns)}, ${count(c.views_clamped)} views clamped`],
+        ["inputs", count(c.inputs)], ["missed, late", `${count(c.inputs_missed)}, ${count(c.inputs_late)}`], ["mispredicted", `${count(c.mispredicted)}, by its own report`], ["looks back", `${time(c.rewind_ns)}, ${count(c.views_clamped)} views clamped`],
       ];
       facts.replaceChildren(...rows.flatMap(([k, v]) => [h("dt", {}, k), h("dd", {}, v)]));
     }
