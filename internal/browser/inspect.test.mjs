@@ -219,8 +219,22 @@ describe("the inspector", { concurrency: 1 }, () => {
       await i.page.keyboard.press("t");
       assert.notEqual(await theme(), was);
 
+      // In the log and the loop the keys step through lines and systems, which are made anew each second.
+      const focused = () => i.page.evaluate(() => document.activeElement.getAttribute("data-at"));
+      for (const [view, row] of [["8", /^\d+$/], ["3", /^[A-Z]\w+ \S+$/]]) {
+        await i.page.keyboard.press(view);
+        await i.shows("main li[data-at]", /./);
+        await i.page.keyboard.press("j");
+        const first = await focused();
+        assert.match(first, row);
+        await pause(1500);
+        assert.equal(await focused(), first, "the focus remains");
+        await i.page.keyboard.press("j");
+        assert.notEqual(await focused(), first);
+        await i.page.keyboard.press("k");
+        assert.equal(await focused(), first);
+      }
       // A group is disabled and enabled as a whole.
-      await i.page.keyboard.press("3");
       await i.page.click(".group:has-text('world') button.write");
       await i.shows(".group", /world 3 systems, disabled enable/);
       await i.shows("li.system .state", /^disabled with world$/);

@@ -23,6 +23,22 @@ export function text(e: Element, value: string): void {
   if (e.textContent !== value) e.textContent = value;
 }
 
+/** walk moves the focus by a number of rows of a list, and reports whether a key does that: j or k. */
+export function walk(key: string, list: ParentNode, selector: string): boolean {
+  if (key !== "j" && key !== "k") return false;
+  const all = [...list.querySelectorAll<HTMLElement>(selector)];
+  const at = all.indexOf(document.activeElement as HTMLElement) + (key === "j" ? 1 : -1);
+  all[Math.min(Math.max(at, 0), all.length - 1)]?.focus();
+  return true;
+}
+
+/** refill replaces the rows of a list. The focus remains on the row with the same data-at. */
+export function refill(list: Element, ...rows: Element[]): void {
+  const at = list.contains(document.activeElement) ? document.activeElement!.getAttribute("data-at") : null;
+  list.replaceChildren(...rows);
+  if (at !== null) list.querySelector<HTMLElement>(`[data-at="${CSS.escape(at)}"]`)?.focus({ preventScroll: true });
+}
+
 /** byId returns an element of index.html. */
 export function byId<T extends HTMLElement>(id: string): T {
   return document.getElementById(id) as T;

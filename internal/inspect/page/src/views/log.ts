@@ -1,4 +1,4 @@
-import { h, text } from "../dom.js";
+import { h, refill, text, walk } from "../dom.js";
 import type { LogLine } from "../types.js";
 import type { Kind } from "../view.js";
 
@@ -36,7 +36,7 @@ export const log: Kind = {
         if (k === "room") return to("ticks", {}, v);
         return v;
       };
-      return h("li", { class: l.level.toLowerCase() }, h("time", {}, new Date(l.time).toLocaleTimeString([], { hour12: false })), h("b", {}, l.level), h("span", {}, l.text),
+      return h("li", { class: l.level.toLowerCase(), tabindex: -1, "data-at": l.number }, h("time", {}, new Date(l.time).toLocaleTimeString([], { hour12: false })), h("b", {}, l.level), h("span", {}, l.text),
         ...l.attrs.map(([k, v]) => h("span", { class: "attr" }, `${k}=`, link(k, v))));
     }
 
@@ -45,14 +45,14 @@ export const log: Kind = {
       const list = lines.filter((l) => levels.indexOf(l.level) >= least || !levels.includes(l.level))
         .filter((l) => `${l.text} ${l.attrs.map(([k, v]) => `${k}=${v}`).join(" ")} `.toLowerCase().includes(find && /^client=\d+$|^tick=\d+$/.test(find) ? `${find} ` : find));
       text(head, `${list.length} of ${lines.length} lines. The server keeps the last 1 024.`);
-      body.replaceChildren(...list.slice(-shown).reverse().map(line));
+      refill(body, ...list.slice(-shown).reverse().map(line));
       if (list.length === 0) body.append(h("li", { class: "soft" }, lines.length ? "no line matches" : "nothing has been logged yet"));
     }
     show();
 
     return {
       topics: () => [["topic", "log"]],
-      key: (key) => { if (key === " ") hold(); return key === " "; },
+      key: (key) => { if (key === " ") hold(); return key === " " || walk(key, body, "li"); },
       on(topic, data) {
         if (topic !== "log") return;
         const more = data as LogLine[];

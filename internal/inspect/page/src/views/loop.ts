@@ -1,4 +1,4 @@
-import { h } from "../dom.js";
+import { h, walk } from "../dom.js";
 import { count, time } from "../format.js";
 import type { Loop, LoopSystem } from "../types.js";
 import type { Kind } from "../view.js";
@@ -53,10 +53,10 @@ export const loop: Kind = {
           ` ${count(g.systems.size)} ${g.systems.size === 1 ? "system" : "systems"}${g.off ? ", disabled" : ""} `, toggle(name, g.off))));
     }
 
-    function row(s: LoopSystem, most: number): HTMLElement {
+    function row(s: LoopSystem, stage: string, most: number): HTMLElement {
       const state = s.quarantine_ticks ? `in quarantine for ${count(s.quarantine_ticks)} ticks` : s.disabled ? (s.off?.includes(s.name) ?? true) ? "disabled" : `disabled with ${s.off!.join(", ")}` : s.pending ? "changes in the next tick" : "";
       const kind = s.quarantine_ticks ? "bad" : s.disabled ? "off" : "";
-      const e = h("li", { class: `system ${kind} ${s.name === wanted ? "chosen" : ""}` },
+      const e = h("li", { class: `system ${kind} ${s.name === wanted ? "chosen" : ""}`, tabindex: -1, "data-at": `${stage} ${s.name}` },
         h("span", { class: "name" }, h("b", {}, s.name), s.groups?.length ? h("small", {}, s.groups.join(" › ")) : ""),
         h("span", { class: "rules" }, tags(s)),
         h("span", { class: "state" }, state, s.panics ? h("em", {}, `${count(s.panics)} ${s.panics === 1 ? "panic" : "panics"}`) : ""),
@@ -77,7 +77,7 @@ export const loop: Kind = {
       showGroups(last.stages.flatMap((s) => s.systems));
       body.replaceChildren(...last.stages.map((stage) => {
         const systems = stage.systems.filter((s) => `${s.name} ${(s.groups ?? []).join(" ")}`.toLowerCase().includes(search.value.toLowerCase()));
-        return h("section", {}, h("h3", {}, stage.stage || "waits for the next tick", h("small", {}, `${systems.length}`)), h("ol", {}, ...systems.map((s) => row(s, most))));
+        return h("section", {}, h("h3", {}, stage.stage || "waits for the next tick", h("small", {}, `${systems.length}`)), h("ol", {}, ...systems.map((s) => row(s, stage.stage, most))));
       }));
       if (focused) root.querySelector<HTMLElement>(`[data-at="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
       if (wanted && !scrolled) {
@@ -87,6 +87,7 @@ export const loop: Kind = {
     }
     return {
       topics: () => [["topic", "loop"]],
+      key: (key) => walk(key, body, "li.system"),
       on(topic, data) {
         // A button under the mouse must not vanish between press and release.
         if (topic === "loop" && !root.querySelector("button:active")) { last = data as Loop; show(); }

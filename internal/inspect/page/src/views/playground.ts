@@ -1,5 +1,5 @@
 import { get } from "../api.js";
-import { byId, h, text } from "../dom.js";
+import { byId, h, refill, text, walk } from "../dom.js";
 import { bytes, count } from "../format.js";
 import { MessageForm } from "../form.js";
 import { Converter } from "../message.js";
@@ -177,11 +177,12 @@ export const playground: Kind = {
       const newest = `${p.number} ${p.lines.length} ${p.lines[0]?.at} ${p.lines[0]?.text}`;
       if (lines.dataset["newest"] === newest) return;
       lines.dataset["newest"] = newest;
-      lines.replaceChildren(...p.lines.map(item));
+      refill(lines, ...p.lines.map(item));
     }
 
     return {
       topics: () => [],
+      key: (key) => walk(key, lines, "li"),
       on: () => {},
       end: () => { clearInterval(timer); redraw = () => {}; ended = true; },
     };
@@ -191,7 +192,7 @@ export const playground: Kind = {
 const signs: Record<Line["kind"], string> = { sent: "→", received: "←", answer: "←", note: "·", wrong: "!" };
 
 function item(l: Line): HTMLElement {
-  return h("li", { class: l.kind }, h("time", {}, new Date(l.at).toTimeString().slice(0, 8)), " ", h("i", { title: l.kind }, signs[l.kind]), " ", l.method && h("b", {}, l.method), " ", h("span", {}, l.text));
+  return h("li", { class: l.kind, tabindex: -1, "data-at": `${l.at} ${l.text}` }, h("time", {}, new Date(l.at).toTimeString().slice(0, 8)), " ", h("i", { title: l.kind }, signs[l.kind]), " ", l.method && h("b", {}, l.method), " ", h("span", {}, l.text));
 }
 
 /** at is the part of an address for the room of a client. */
