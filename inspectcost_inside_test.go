@@ -41,7 +41,7 @@ func (crowdGame) Open(r *Room) error {
 	return nil
 }
 
-// crowd is a server at 60 Hz whose benchmark plays its clients.
+// crowd is a server at 60 Hz. The benchmark plays its clients.
 type crowd struct {
 	s     *Server
 	links []*transport.Link

@@ -45,7 +45,7 @@ func reportGame(sum bool) game {
 	}}
 }
 
-// reporter is a client whose prediction is wrong while the flag is set.
+// reporter is a client. Its prediction is wrong while the flag is set.
 type reporter struct {
 	*client.Client
 	wrong bool
