@@ -10,7 +10,8 @@ import (
 // "Mispredictions" in WIRE.md.
 //
 //   - A room has at most the number that a client has counted.
-//   - At rest it has this number, if the client has been in no other room.
+//   - At rest it has the number of some seconds ago at least, if the client has been in no other
+//     room.
 type mispredicted struct{ p *play }
 
 // seated returns the facts of the room in which a bot plays, or nil.
@@ -56,7 +57,15 @@ func (x mispredicted) agree() bool {
 }
 
 func (x mispredicted) rest() {
-	if !x.p.await(4*time.Second+4*x.p.rooms.slowest(), x.agree) {
+	wait := 4*time.Second + 4*x.p.rooms.slowest()
+	if !x.p.await(wait, x.agree) {
+		return
+	}
+	before := map[*bot]uint64{}
+	for _, g := range x.p.all {
+		before[g] = g.c.Stats().Prediction.Mispredicted
+	}
+	if !x.agree() && !x.p.await(wait, x.agree) {
 		return
 	}
 	for _, g := range x.p.all {
@@ -65,8 +74,8 @@ func (x mispredicted) rest() {
 		}
 		n, ok := x.reported(g)
 		counted := g.c.Stats().Prediction.Mispredicted
-		if ok && (n > counted || n < counted && g.stayed()) {
-			x.p.fail("mispredicted", "room %q has %d mispredictions of bot %d, which has counted %d", g.c.Room(), n, g.n, counted)
+		if ok && (n > counted || n < before[g] && g.stayed()) {
+			x.p.fail("mispredicted", "room %q has %d mispredictions of bot %d, which has counted %d, and %d before", g.c.Room(), n, g.n, counted, before[g])
 		}
 	}
 }
