@@ -191,11 +191,11 @@ func (n *connection) drop(why netloop.Closed) {
 	n.session.Close(transport.CodeTimeout, why.Text) // No effect if the session has ended.
 	now := n.clock.Now()
 	if r := n.rejoin; r != nil {
-		if r.err == nil { // During a move.
+		if r.err == nil {
 			r.since = now
-			n.stats.Drops++
 		}
-		r.joining, r.err, r.next = false, &why, now+n.backOff(r.tries, maxBackOff)
+		r.joining = false
+		n.retry(r, &why, now+n.backOff(r.tries, maxBackOff))
 		return
 	}
 	n.stats.Drops++
@@ -283,10 +283,16 @@ func (n *connection) finishDial(r *rejoin, now time.Duration) {
 	if answered := (*transport.Refusal)(nil); errors.As(err, &answered) {
 		most = maxBackOff
 	}
-	if r.err == nil { // The connection has ended during a move.
+	n.retry(r, err, now+n.backOff(r.tries, most))
+}
+
+// retry plans the attempt after one that has failed. The first failure of a move over an existing
+// connection is the loss of this connection.
+func (n *connection) retry(r *rejoin, err error, at time.Duration) {
+	if r.err == nil {
 		n.stats.Drops++
 	}
-	r.err, r.next = err, now+n.backOff(r.tries, most)
+	r.err, r.next = err, at
 }
 
 // backOff returns the delay after an attempt: it doubles with each attempt, up to most, and a

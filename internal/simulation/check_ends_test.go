@@ -27,6 +27,12 @@ func (e *ends) tell(key roomKey, drain time.Duration) {
 	}
 }
 
+// ending reports whether a room was told to end: it may close its clients at any time.
+func (e *ends) ending(key roomKey) bool {
+	_, told := e.told[key]
+	return told
+}
+
 // drains notes that the server was told to end.
 func (e *ends) drains(d time.Duration) {
 	for _, name := range e.p.rooms.names() {

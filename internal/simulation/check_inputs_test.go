@@ -150,12 +150,7 @@ func (x *inputs) moves() {
 	for i, g := range x.p.all {
 		from := x.p.rooms.byName[g.c.Room()]
 		to := names[i%len(names)]
-		if from != nil {
-			if _, ends := x.p.ends.told[from.key]; ends {
-				continue // It may close its clients before they have left.
-			}
-		}
-		if !g.playing() || from == nil || from.in[g.c.ID()] == nil || from.in[g.c.ID()].spectator || to == from.key.name || len(way) == 3 {
+		if !g.playing() || from == nil || x.p.ends.ending(from.key) || from.in[g.c.ID()] == nil || from.in[g.c.ID()].spectator || to == from.key.name || len(way) == 3 {
 			continue
 		}
 		if all, err := x.p.reserve(to, netloop.Reservation{TTL: 6 * time.Second}); err == nil && g.c.Move(all[0]) == nil {

@@ -57,15 +57,11 @@ func (x mispredicted) agree() bool {
 }
 
 func (x mispredicted) rest() {
-	wait := 4*time.Second + 4*x.p.rooms.slowest()
-	if !x.p.await(wait, x.agree) {
-		return
-	}
 	before := map[*bot]uint64{}
 	for _, g := range x.p.all {
 		before[g] = g.c.Stats().Prediction.Mispredicted
 	}
-	if !x.agree() && !x.p.await(wait, x.agree) {
+	if !x.p.await(4*time.Second+4*x.p.rooms.slowest(), x.agree) {
 		return
 	}
 	for _, g := range x.p.all {

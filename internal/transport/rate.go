@@ -19,7 +19,7 @@ import (
 //   - Of the share of lost packets that exceeds the usual one, half is taken. Random loss, as on
 //     radio links, does not depend on the rate and is soon usual.
 //
-// Messages may take half of the rate: snapshots get the rest of it, and what messages leave.
+// Messages take half of the rate at most, and snapshots the rest.
 //
 // A client that needs much less than its rate is no longer limited. All values are integers,
 // because a replay on another machine must repeat each decision.
