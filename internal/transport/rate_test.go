@@ -297,3 +297,23 @@ func TestMessagesTakeHalfOfARate(t *testing.T) {
 		t.Errorf("%d B after too many", n)
 	}
 }
+
+// Messages count as a part of the link's load: beside many of them small snapshots have a limit,
+// which begins at half of the rate of all arrived bytes.
+func TestMessagesBesideSmallSnapshotsAreLimited(t *testing.T) {
+	var r rate
+	now := time.Minute
+	for range fullRounds {
+		r.begin(now)
+		for range 10 {
+			r.done(&flight{bytes: minSnapshot, acked: 1})
+			r.say(now, period, 1000)
+		}
+		r.sample(150 * ms)
+		now += 200 * ms
+		r.endRound(now, 200*ms, 100*ms)
+	}
+	if all := 5 * 10 * (minSnapshot + 1000); r.limit < all/4 || r.limit > all/2+all/8 {
+		t.Errorf("a limit of %d B/s, where %d arrive", r.limit, all)
+	}
+}
