@@ -318,7 +318,7 @@ var limitRows = map[string][]string{
 		"inbox of the room | {maxInbox}, {bytes maxInboxBytes}",
 		"… of each session, even if it is full | {fairInbox}, {bytes fairInboxBytes}",
 		"mailbox, unreliable | {maxUnreliable}, {bytes maxUnreliableBytes}",
-		"… on a full link, or one without acknowledgements | half of the client's byte rate; 0 after {breakAfter}",
+		"… on a full link, or one without acknowledgements | half of the client's byte rate; 0 while the window is closed",
 		"mailbox, reliable | {bytes maxReliableBytes}",
 		"reliable messages kept for a client that may come back | {bytes maxBacklogBytes}",
 		"time in which none of the waiting reliable data is sent, or none of {stuckBacklog} unconfirmed messages is confirmed | {maxStuck}",

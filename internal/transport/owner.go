@@ -10,6 +10,9 @@ import (
 // needs no lock.
 type outbox struct {
 	unreliable messageQueue
+	// unreliableWaits: the next flush sends no unreliable messages.
+	unreliableWaits bool
+
 	reliable   byteQueue
 	slot       Slot
 	offered    bool // Slot was called since the last flush
@@ -118,13 +121,17 @@ func (s *Session) Accept(received uint64) {
 	s.control(frameAccepted, received)
 }
 
-// LimitUnreliable drops the oldest unreliable messages since the last Flush until the others have
-// at most so many bytes, and returns the number of these.
+// LimitUnreliable lets the next Flush send at most so many bytes of unreliable messages, and
+// returns the number of bytes that it sends. If they are more, the newest of one datagram wait for
+// the flush after it, and the others are dropped.
 func (s *Session) LimitUnreliable(most int) int {
 	q := &s.out.unreliable
-	for q.size() > most {
+	for q.size() > max(most, maxDatagramMessage) {
 		q.pop()
 		s.stats.Drop(DropUnreliableRate, 1)
+	}
+	if s.out.unreliableWaits = q.size() > most; s.out.unreliableWaits {
+		return 0
 	}
 	return q.size()
 }
@@ -368,8 +375,10 @@ func (s *Session) collectLocked() int {
 		b.reliable.append(o.reliable.buf)
 	}
 	o.reliable.reset()
-	if n := b.unreliable.appendAll(&o.unreliable); n > 0 {
-		s.stats.Drop(DropUnreliable, uint64(n))
+	if !o.unreliableWaits {
+		if n := b.unreliable.appendAll(&o.unreliable); n > 0 {
+			s.stats.Drop(DropUnreliable, uint64(n))
+		}
 	}
 	s.collectStateLocked()
 	s.collectInputsLocked()

@@ -129,31 +129,39 @@ func TestSeveralFlushesKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// A limit drops the oldest unreliable messages, counts them, and keeps the reliable ones.
+// A flush beyond its limit keeps the newest messages of one datagram for the next flush, and drops
+// the others. Reliable messages do not wait.
 func TestALimitDropsTheOldestMessages(t *testing.T) {
 	server, client := pair(SessionConfig{})
-	for i := range 10 {
-		server.Send(Message{Method: uint32(i), Payload: make([]byte, 90), Reliable: i%5 == 0})
+	for i := range 20 {
+		server.Send(Message{Method: uint32(i), Payload: make([]byte, 90), Reliable: i%10 == 0})
 	}
-	all := server.LimitUnreliable(Unlimited)
-	if left := server.LimitUnreliable(all / 2); left > all/2 || left < all/2-100 {
-		t.Errorf("%d of %d bytes are left", left, all)
+	flushed := func(most int) (n int, got []uint32) {
+		n = server.LimitUnreliable(most)
+		server.Flush(0)
+		carry(t, server, client, 0)
+		for _, a := range client.arrivals() {
+			got = append(got, a.Message.Method)
+		}
+		slices.Sort(got)
+		return n, got
 	}
-	server.Flush(0)
-	carry(t, server, client, 0)
-	var got []uint32
-	for _, a := range client.arrivals() {
-		got = append(got, a.Message.Method)
+	if n, got := flushed(500); n != 0 || !slices.Equal(got, []uint32{0, 10}) {
+		t.Errorf("%d B, and %v have arrived, want the reliable messages 0 and 10", n, got)
 	}
-	slices.Sort(got)
-	if want := []uint32{0, 5, 6, 7, 8, 9}; !slices.Equal(got, want) {
-		t.Errorf("%v have arrived, want %v", got, want)
+	drops := server.stats.Dropped(DropUnreliableRate)
+	if drops < 5 || drops > 9 {
+		t.Errorf("%d drops are counted", drops)
 	}
-	if n := server.stats.Dropped(DropUnreliableRate); n != 4 {
-		t.Errorf("%d drops are counted", n)
+	if n, got := flushed(maxDatagramMessage); n < maxDatagramMessage-100 || len(got) != 18-int(drops) || got[len(got)-1] != 19 {
+		t.Errorf("%d B, and %v have arrived after %d drops", n, got, drops)
 	}
-	if server.LimitUnreliable(0) != 0 {
-		t.Error("messages are left after a flush")
+	if n, got := flushed(0); n != 0 || got != nil {
+		t.Errorf("%d B, and %v have arrived again", n, got)
+	}
+	server.Send(Message{Method: 99})
+	if n, got := flushed(Unlimited); n == 0 || len(got) != 1 {
+		t.Errorf("%d B, and %v have arrived without a limit", n, got)
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 //
 // Messages take half of the rate at most, and snapshots the rest.
 //
-// A client that needs much less than its rate is no longer limited. All values are integers,
+// A client that uses less than a quarter of its rate is no longer limited. All values are integers,
 // because a replay on another machine must repeat each decision.
 const (
 	// rateRound is the least length of a round: the samples of 100 ms are hardly disturbed by
@@ -34,6 +34,9 @@ const (
 	// fullRounds is the number of rounds, or measurements of the loss, in a row that must show a
 	// full link: a single one may be due to jitter and lost acknowledgements.
 	fullRounds = 2
+	// easyRounds is the number of rounds in a row after which a client that uses less than a
+	// quarter of its rate is no longer limited. In a single one the window may have been closed.
+	easyRounds = 2
 	// rateSpan is the queueing delay that would reduce the rate to 0; at most half of the rate is
 	// subtracted. A queue of 50 ms reduces it by 15 %.
 	rateSpan = time.Second / 3
@@ -63,18 +66,21 @@ type rate struct {
 	limit  int           // bytes per second; 0: unlimited
 	tokens int           // bytes that may be sent, headers included; negative after a large record
 	spare  int           // of tokens, bytes that messages may take
+	saying int           // bytes of messages since the last snapshot
 	filled time.Duration // when tokens and spare were computed
 
 	// The current round.
 	began     time.Duration
+	spent     int           // bytes of snapshots and messages that were sent in it
 	snapshots int           // snapshots that are no longer in flight
 	sent      int           // bytes of these snapshots
-	said      int           // bytes of messages
-	delivered int           // acknowledged bytes
+	messaged  int           // bytes of the messages before them
+	delivered int           // acknowledged bytes, and as large a share of the messages
 	least     time.Duration // the least sample; 0: none yet
 	closing   bool          // the window was reduced
 
 	full int // rounds in a row that show a full link
+	easy int // rounds in a row without a queue, in which the client has used less than a quarter
 	loss loss
 }
 
@@ -98,17 +104,25 @@ func (r *rate) messages(now, period time.Duration) int {
 	return max(next.spare, 0)
 }
 
-// say subtracts messages.
+// say subtracts messages. The next snapshot tells how many of them arrive.
 func (r *rate) say(now, period time.Duration, bytes int) {
 	r.spend(now, period, bytes)
 	r.spare -= bytes
-	r.said += bytes
+	r.saying += bytes
+}
+
+// said returns the bytes of the messages since the last snapshot.
+func (r *rate) said() int {
+	n := r.saying
+	r.saying = 0
+	return n
 }
 
 // spend subtracts a snapshot.
 func (r *rate) spend(now, period time.Duration, bytes int) {
 	r.fill(now, period)
 	r.tokens -= bytes
+	r.spent += bytes
 }
 
 // budget returns the bytes that the next snapshot may have.
@@ -124,8 +138,8 @@ func (r *rate) budget(now, period time.Duration) int {
 // done counts the packets of a snapshot that is no longer in flight.
 func (r *rate) done(f *flight) {
 	packets, acked := int(f.last-f.first+1), bits.OnesCount64(f.acked)
-	r.snapshots, r.sent = r.snapshots+1, r.sent+f.bytes
-	r.delivered += f.bytes * acked / packets
+	r.snapshots, r.sent, r.messaged = r.snapshots+1, r.sent+f.bytes, r.messaged+f.messages
+	r.delivered += (f.bytes + f.messages) * acked / packets
 	r.loss.lost += packets - acked
 	r.loss.packets += packets
 }
@@ -139,7 +153,7 @@ func (r *rate) sample(s time.Duration) {
 
 // begin begins a round.
 func (r *rate) begin(now time.Duration) {
-	r.began, r.snapshots, r.sent, r.said, r.delivered, r.least, r.closing = now, 0, 0, 0, 0, 0, false
+	r.began, r.spent, r.snapshots, r.sent, r.messaged, r.delivered, r.least, r.closing = now, 0, 0, 0, 0, 0, 0, false
 }
 
 // reset begins a round, and a measurement of the loss.
@@ -155,9 +169,7 @@ func (r *rate) endRound(now, srtt, base time.Duration) {
 	if span < max(srtt, rateRound) || r.least == 0 {
 		return
 	}
-	// Messages are not acknowledged: as many of them have arrived as of the snapshots.
-	arrived := int64(r.delivered) + int64(r.said)*int64(r.delivered)/int64(max(r.sent, 1))
-	delivered := int(arrived * int64(time.Second) / int64(span))
+	perSecond := func(bytes int) int { return int(int64(bytes) * int64(time.Second) / int64(span)) }
 	queue := max(r.least-base-rateNoise, 0)
 	excess := r.loss.excess()
 	if r.full++; queue <= rateFull && !r.closing {
@@ -166,12 +178,15 @@ func (r *rate) endRound(now, srtt, base time.Duration) {
 	switch {
 	case r.limit == 0 && (r.full < fullRounds && r.loss.high < fullRounds || r.small()):
 	case r.limit == 0:
-		r.limit, r.tokens, r.spare, r.filled = max(delivered/2, minRate), 0, 0, now
+		r.limit, r.tokens, r.spare, r.filled = max(perSecond(r.delivered)/2, minRate), 0, 0, now
 		fallthrough
 	default:
 		r.adjust(span, srtt, queue, excess)
-		if queue == 0 && r.limit > 4*delivered {
-			r.limit = 0 // The client needs much less than the limit.
+		if r.easy++; queue > 0 || r.limit <= 4*perSecond(r.spent) {
+			r.easy = 0
+		}
+		if r.easy == easyRounds {
+			r.limit, r.easy = 0, 0
 		}
 	}
 	r.begin(now)
@@ -179,7 +194,7 @@ func (r *rate) endRound(now, srtt, base time.Duration) {
 
 // small reports whether there are few messages and the snapshots cannot be smaller: a limit would
 // only omit some of them, as the window does.
-func (r *rate) small() bool { return r.sent+r.said <= r.snapshots*(minSnapshot+packetHead) }
+func (r *rate) small() bool { return r.sent+r.messaged <= r.snapshots*(minSnapshot+packetHead) }
 
 // adjust adjusts the rate after a round.
 func (r *rate) adjust(span, srtt, queue time.Duration, excess int) {

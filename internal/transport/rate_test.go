@@ -14,6 +14,7 @@ func (r *rate) round(now *time.Duration, queue time.Duration, delivered, lost in
 			f.acked = 1
 		}
 		r.done(&f)
+		r.spent += f.bytes
 	}
 	r.sample(100*ms + queue)
 	*now += 200 * ms
@@ -116,15 +117,20 @@ func TestMeasurementsOfTheLoss(t *testing.T) {
 	}
 }
 
-// A rate ends above four times the acknowledged bytes, of 10 000 per second here, without a queue.
+// A rate ends after two rounds above four times the sent bytes, of 10 000 per second here, without
+// a queue. Lost bytes count: they needed the rate.
 func TestARateEndsAtFourTimesTheNeed(t *testing.T) {
 	for _, c := range []struct {
 		limit int
+		lost  int
 		queue time.Duration
 		ends  bool
-	}{{limit: 38_500}, {limit: 38_501, ends: true}, {limit: 50_000, queue: rateNoise + ms}} {
+	}{{limit: 38_500}, {limit: 38_501, ends: true}, {limit: 50_000, lost: 1}, {limit: 50_000, queue: rateNoise + ms}} {
 		r, now := rate{limit: c.limit}, time.Second
-		if r.round(&now, c.queue, 2, 0); (r.limit == 0) != c.ends {
+		if r.round(&now, c.queue, 2, c.lost); r.limit == 0 {
+			t.Errorf("%+v: ends after one round", c)
+		}
+		if r.round(&now, c.queue, 2, c.lost); (r.limit == 0) != c.ends {
 			t.Errorf("%+v: %d B/s", c, r.limit)
 		}
 		if r.began != now || r.snapshots != 0 {
@@ -133,12 +139,25 @@ func TestARateEndsAtFourTimesTheNeed(t *testing.T) {
 	}
 }
 
-// Of a snapshot the share of its acknowledged packets counts.
+// Rounds that use little of the rate must follow each other: in a single one the window may have
+// been closed.
+func TestASingleEasyRoundEndsNoRate(t *testing.T) {
+	r, now := rate{limit: 50_000}, time.Second
+	for range 5 {
+		r.round(&now, 0, 2, 0)
+		r.round(&now, 0, 20, 0)
+	}
+	if r.limit == 0 {
+		t.Error("unlimited")
+	}
+}
+
+// Of a snapshot, and of the messages before it, the share of its acknowledged packets counts.
 func TestSharesOfSnapshots(t *testing.T) {
 	var r rate
-	r.done(&flight{first: 7, last: 10, bytes: 1000, acked: 0b0101})
+	r.done(&flight{first: 7, last: 10, bytes: 1000, messages: 600, acked: 0b0101})
 	r.done(&flight{first: 11, last: 11, bytes: 300, acked: 1})
-	if want := (rate{snapshots: 2, sent: 1300, delivered: 800, loss: loss{packets: 5, lost: 2}}); r != want {
+	if want := (rate{snapshots: 2, sent: 1300, messaged: 600, delivered: 1100, loss: loss{packets: 5, lost: 2}}); r != want {
 		t.Errorf("%+v, want %+v", r, want)
 	}
 }
@@ -155,7 +174,7 @@ func TestARoundNeedsARoundTrip(t *testing.T) {
 
 // A round begins with nothing, and a reset measures the loss anew.
 func TestARoundBeginsWithNothing(t *testing.T) {
-	r := rate{snapshots: 1, sent: 2, delivered: 3, least: 4, closing: true, loss: loss{packets: 5, lost: 6}}
+	r := rate{spent: 1, snapshots: 1, sent: 2, messaged: 2, delivered: 3, least: 4, closing: true, loss: loss{packets: 5, lost: 6}}
 	if r.reset(7); r != (rate{began: 7}) {
 		t.Errorf("after a reset: %+v", r)
 	}
@@ -205,7 +224,7 @@ func TestRateHasALeastValueAndEnds(t *testing.T) {
 	for ; r.limit > 0 && rounds < 100; rounds++ {
 		r.round(&now, 0, 1, 0)
 	}
-	if rounds < 5 || rounds == 100 {
+	if rounds < 10 || rounds == 100 {
 		t.Errorf("unlimited after %d rounds without a queue", rounds)
 	}
 }
@@ -306,8 +325,8 @@ func TestMessagesBesideSmallSnapshotsAreLimited(t *testing.T) {
 	for range fullRounds {
 		r.begin(now)
 		for range 10 {
-			r.done(&flight{bytes: minSnapshot, acked: 1})
 			r.say(now, period, 1000)
+			r.done(&flight{bytes: minSnapshot, messages: r.said(), acked: 1})
 		}
 		r.sample(150 * ms)
 		now += 200 * ms

@@ -76,6 +76,8 @@ type Window struct {
 	next uint64 // one above the highest packet id sent
 	top  uint64 // one above the highest acknowledged packet id; 0: none
 
+	messaged uint64 // the first packet id after the newest messages
+
 	// Samples of the last 100 ms, one entry per poll, oldest first. All samples
 	// of a poll are taken at one instant, so their least and largest suffice.
 	polls     [windowPolls]pollSamples
@@ -104,6 +106,7 @@ type Window struct {
 type flight struct {
 	first, last uint64
 	bytes       int           // bytes of the snapshot, with the headers of its packets
+	messages    int           // bytes of the unreliable messages since the snapshot before it
 	at          time.Duration // time of its flush
 	acked       uint64        // one bit per packet
 	n           int           // snapshots in flight at its flush, including itself
@@ -185,17 +188,21 @@ func (w *Window) Budget(now time.Duration) int {
 	return b
 }
 
-// Messages returns the number of bytes that the unreliable messages of this flush may have:
-// Unlimited if the link can carry all changes, and 0 while only probes are sent.
+// Messages returns the number of bytes that the unreliable messages of this flush may have, after
+// its snapshot: Unlimited if the link can carry all changes, and 0 while the window is closed, only
+// probes are sent, or a snapshot alone measures the round trip.
 func (w *Window) Messages(now time.Duration) int {
-	if w.unacknowledged(now) {
+	if w.count >= w.size && w.lastSent != now || w.unacknowledged(now) || w.measuring {
 		return 0
 	}
 	return w.rate.messages(now, w.period)
 }
 
 // Said records that unreliable messages of bytes bytes in total were sent at this flush.
-func (w *Window) Said(now time.Duration, bytes int) { w.rate.say(now, w.period, bytes) }
+func (w *Window) Said(now time.Duration, bytes int) {
+	w.messaged = w.next
+	w.rate.say(now, w.period, bytes)
+}
 
 // Sent records that packets first to last, with bytes bytes in total, were sent at this flush as
 // one snapshot or as a probe. A probe is neither counted as in flight nor sampled: its
@@ -222,10 +229,13 @@ func (w *Window) Sent(now time.Duration, first, last uint64, bytes int, probe bo
 		w.grow()
 	}
 	n := w.count
-	if alone {
+	switch {
+	case alone && w.top <= w.messaged:
+		n = 2 // Messages may delay it.
+	case alone:
 		n = 1 // A snapshot that seems to be lost does not delay this one.
 	}
-	*w.flight(w.count - 1) = flight{first: first, last: last, bytes: bytes, at: now, n: n}
+	*w.flight(w.count - 1) = flight{first: first, last: last, bytes: bytes, messages: w.rate.said(), at: now, n: n}
 }
 
 // Arrived records an arrival of the client. The owner calls it at a poll with

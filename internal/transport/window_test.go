@@ -284,6 +284,9 @@ func (o *owner) drain(lone time.Duration) {
 	o.inFlight(0)
 	r := o.send(1)
 	o.closed(false)
+	if n := o.Messages(o.now); n != 0 {
+		o.t.Errorf("%d B of messages beside the lone snapshot", n)
+	}
 	o.now += lone
 	o.ack(r)
 	if o.measuring {
