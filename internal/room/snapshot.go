@@ -28,6 +28,7 @@ func (c *Client) encode(tick uint64, now time.Duration) {
 	if slot == nil {
 		c.waits = WaitsForSlot
 		c.counts.SlotBusy++
+		c.window.Blocked(now, true)
 		c.room.metrics.Deferred.Add(1, "slot_busy")
 		return
 	}
@@ -35,6 +36,7 @@ func (c *Client) encode(tick uint64, now time.Duration) {
 	send, asProbe := c.window.Open(now)
 	if !send && !asProbe {
 		c.counts.WindowClosed++
+		c.window.Blocked(now, false)
 		c.room.metrics.Deferred.Add(1, "window_closed")
 		return
 	}

@@ -18,6 +18,8 @@ import (
 //     the same queue, so their rates become equal (the update of FAST TCP, with bytes).
 //   - Of the share of lost packets that exceeds the usual one, half is taken. Random loss, as on
 //     radio links, does not depend on the rate and is soon usual.
+//   - Over QUIC or TCP, whose congestion control has its own queue, a round in which a snapshot
+//     was blocked takes a quarter, and another one adds a third of rateStep.
 //
 // Messages take half of the rate at most, and snapshots the rest.
 //
@@ -50,6 +52,10 @@ const (
 	// packetHead is the size of the headers of a packet below the session.
 	packetHead = 60
 
+	// slowSpan is the time for which a carrier that was busy at a flush counts as one with a
+	// congestion control of its own.
+	slowSpan = 10 * time.Second
+
 	// lossPackets is the least number of packets for a measurement of the loss. A loss up to
 	// lossAllowed plus 1.5 times the usual loss, of which at most lossUsual counts, does not reduce
 	// the rate. Shares are in thousandths.
@@ -78,6 +84,10 @@ type rate struct {
 	delivered int           // acknowledged bytes, and as large a share of the messages
 	least     time.Duration // the least sample; 0: none yet
 	closing   bool          // the window was reduced
+	blocked   int           // flushes without a snapshot: closed window, or busy carrier
+
+	// slowUntil: until then the carrier is treated as one with a congestion control of its own.
+	slowUntil time.Duration
 
 	full int // rounds in a row that show a full link
 	easy int // rounds in a row without a queue, in which the client has used less than a quarter
@@ -153,7 +163,7 @@ func (r *rate) sample(s time.Duration) {
 
 // begin begins a round.
 func (r *rate) begin(now time.Duration) {
-	r.began, r.spent, r.snapshots, r.sent, r.messaged, r.delivered, r.least, r.closing = now, 0, 0, 0, 0, 0, 0, false
+	r.began, r.spent, r.snapshots, r.sent, r.messaged, r.delivered, r.least, r.closing, r.blocked = now, 0, 0, 0, 0, 0, 0, false, 0
 }
 
 // reset begins a round, and a measurement of the loss.
@@ -172,7 +182,8 @@ func (r *rate) endRound(now, srtt, base time.Duration) {
 	perSecond := func(bytes int) int { return int(int64(bytes) * int64(time.Second) / int64(span)) }
 	queue := max(r.least-base-rateNoise, 0)
 	excess := r.loss.excess()
-	if r.full++; queue <= rateFull && !r.closing {
+	held := r.blocked > 0 && now < r.slowUntil
+	if r.full++; queue <= rateFull && !r.closing && !held {
 		r.full = 0
 	}
 	switch {
@@ -181,7 +192,11 @@ func (r *rate) endRound(now, srtt, base time.Duration) {
 		r.limit, r.tokens, r.spare, r.filled = max(perSecond(r.delivered)/2, minRate), 0, 0, now
 		fallthrough
 	default:
-		r.adjust(span, srtt, queue, excess)
+		if now < r.slowUntil {
+			r.adjustSlow(span, srtt, held)
+		} else {
+			r.adjust(span, srtt, queue, excess)
+		}
 		if r.easy++; queue > 0 || r.limit <= 4*perSecond(r.spent) {
 			r.easy = 0
 		}
@@ -204,6 +219,20 @@ func (r *rate) adjust(span, srtt, queue time.Duration, excess int) {
 	less := limit * int64(min(queue, rateSpan/2)) / int64(rateSpan)
 	less += limit * int64(excess) / 2000
 	r.limit = int(max(limit-less+min(more, limit/4), minRate))
+}
+
+// adjustSlow adjusts the rate after a round over a carrier with a congestion control of its own,
+// which takes each loss for congestion. At its least window it has two full packets in flight: if
+// both are lost, half a second passes before the next one. Of small packets more are in flight.
+// held reports that snapshots were blocked.
+func (r *rate) adjustSlow(span, srtt time.Duration, held bool) {
+	if held {
+		r.limit = max(r.limit*3/4, minRate)
+		return
+	}
+	srtt = max(srtt, time.Millisecond)
+	more := int64(rateStep/3) * int64(time.Second) / int64(srtt) * int64(span) / int64(srtt)
+	r.limit += int(min(more, int64(r.limit/4)))
 }
 
 // loss measures the share of lost packets, in thousandths.

@@ -229,6 +229,69 @@ func TestRateHasALeastValueAndEnds(t *testing.T) {
 	}
 }
 
+// Behind a carrier with a congestion control of its own a round with a blocked snapshot takes a
+// quarter, any other adds a third of the usual step, and the queue is the carrier's. This ends ten
+// seconds after the carrier was busy.
+func TestRateBehindACarrierThatWaits(t *testing.T) {
+	w := NewWindow(period)
+	now := time.Minute
+	play := func(blocked, busy bool) int {
+		w.rate.begin(now)
+		if blocked {
+			w.Blocked(now, busy)
+		}
+		w.rate.spent = 20_000
+		w.rate.sample(150 * ms)
+		now += 200 * ms
+		w.rate.endRound(now, 200*ms, 100*ms)
+		return w.rate.limit
+	}
+	w.rate.limit = 100_000
+	if n := play(true, true); n != 75_000 {
+		t.Errorf("%d B/s after a busy carrier", n)
+	}
+	if n := play(false, false); n != 75_500 {
+		t.Errorf("%d B/s after a round without a wait", n)
+	}
+	w.resize(0)
+	w.count = 1
+	if n := play(true, false); n != 56_625 {
+		t.Errorf("%d B/s after a closed window", n)
+	}
+	w.resize(2)
+	if n := play(true, false); n != 57_125 {
+		t.Errorf("%d B/s after a flush that only lacked tokens", n)
+	}
+	now += slowSpan
+	w.resize(1)
+	before := w.rate.limit
+	if n := play(true, false); n >= before || n < before*3/4 {
+		t.Errorf("%d B/s of %d after a closed window, long after the carrier was busy", n, before)
+	}
+}
+
+// Two rounds with blocked snapshots show a full link, but only behind a carrier that waits.
+func TestBlockedSnapshotsBehindABusyCarrierLimitTheRate(t *testing.T) {
+	for _, busy := range []bool{false, true} {
+		w := NewWindow(period)
+		w.count = w.size
+		now := time.Minute
+		for range fullRounds {
+			w.rate.begin(now)
+			w.Blocked(now, busy)
+			for range 10 {
+				w.rate.done(&flight{bytes: 1000, acked: 1})
+			}
+			w.rate.sample(100 * ms)
+			now += 200 * ms
+			w.rate.endRound(now, 200*ms, 100*ms)
+		}
+		if (w.rate.limit > 0) != busy {
+			t.Errorf("busy carrier %v: the limit is %d B/s", busy, w.rate.limit)
+		}
+	}
+}
+
 // A record that cannot be divided delays the next snapshot; a pause saves tokens for two periods.
 func TestTokensOfARate(t *testing.T) {
 	r := rate{limit: 60_000}

@@ -204,6 +204,17 @@ func (w *Window) Said(now time.Duration, bytes int) {
 	w.rate.say(now, w.period, bytes)
 }
 
+// Blocked records that no snapshot was sent at this flush, although one was due: the carrier has
+// not sent the last one yet, or Open returned false.
+func (w *Window) Blocked(now time.Duration, carrier bool) {
+	if carrier {
+		w.rate.slowUntil = now + slowSpan
+	}
+	if carrier || w.count >= w.size {
+		w.rate.blocked++
+	}
+}
+
 // Sent records that packets first to last, with bytes bytes in total, were sent at this flush as
 // one snapshot or as a probe. A probe is neither counted as in flight nor sampled: its
 // acknowledgement frees every snapshot before it. Ids increase from call to call; a snapshot has at

@@ -46,6 +46,7 @@ func (f *feed) tick(now time.Duration) {
 	}
 	slot := f.server.Slot()
 	if slot == nil {
+		f.window.Blocked(now, true)
 		return // The last snapshot waits for QUIC.
 	}
 	size := f.demand
@@ -57,6 +58,8 @@ func (f *feed) tick(now time.Duration) {
 		fallthrough
 	case send:
 		f.fill(slot, now, size, false)
+	default:
+		f.window.Blocked(now, false)
 	}
 	f.server.Flush(now)
 }
