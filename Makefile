@@ -43,8 +43,9 @@ RACE_PACKAGES := ./internal/e2e ./app/... ./client/... ./netlooptest/... ./examp
 	./internal/admin ./internal/inspect/... ./internal/boundedio ./internal/certificate ./internal/clock ./internal/panicguard ./internal/directory ./internal/logging ./internal/metrics \
 	./internal/netem ./internal/connlimit ./internal/room/... ./internal/token ./internal/transport/... ./internal/watchfile ./internal/web
 
-# Packages of `proofs`: a package that `race` tests is tested once, but for transport, whose models need their seeds.
-PROOFS := $(if $(filter 1,$(RACE)),./internal/transport/... $$(go list ./... | grep -vxF "$$(go list $(RACE_PACKAGES))"),$(LONGEST) ./...)
+# Packages of `proofs`: a package that `race` tests is tested once, but for transport, whose models need their seeds, and
+# history, whose replays of one goroutine `race` skips.
+PROOFS := $(if $(filter 1,$(RACE)),./internal/transport/... ./internal/inspect/history $$(go list ./... | grep -vxF "$$(go list $(RACE_PACKAGES))"),$(LONGEST) ./...)
 
 # Without a debugger's tables the tests' programs are linked sooner.
 LINK := -ldflags=-w

@@ -27,7 +27,7 @@ func TestModel(t *testing.T) {
 	var total Stats
 	var told [WhyNext + 1]int
 	masked, played := 0, 0
-	for seed := range seeds.Of(t, 200) {
+	for seed := range seeds.Of(t, 80) {
 		played++
 		m := newModel(schemas[seed%2], seed)
 		if err := m.run(); err != nil {

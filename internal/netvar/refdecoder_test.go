@@ -28,7 +28,7 @@ func TestPlainReaderAgreesOnDamage(t *testing.T) { plainSeeds(t, true) }
 func plainSeeds(t *testing.T, damage bool) {
 	var all plainTally
 	played := 0
-	for seed := range seeds.Of(t, 100) {
+	for seed := range seeds.Of(t, 50) {
 		played++
 		m := newPlainModel(t, seed, damage, &all)
 		for range 40 + m.rng.IntN(80) {

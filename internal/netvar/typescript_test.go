@@ -33,7 +33,7 @@ func scriptSeeds(t *testing.T, damage bool) {
 		t.Logf("%d bytes: %s", len(log.b), nodetest.Node(t, script, path))
 		log.b = log.b[:0]
 	}
-	for seed := range seeds.Of(t, 100) {
+	for seed := range seeds.Of(t, 50) {
 		m := newPlainModel(t, seed, damage, &all)
 		log.begin(t, m, seed)
 		for range 40 + m.rng.IntN(80) {

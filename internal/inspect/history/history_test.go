@@ -23,6 +23,7 @@ import (
 	"github.com/netloop/netloop/internal/inspect/history"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/schema"
+	"github.com/netloop/netloop/internal/testing/seeds"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -134,6 +135,7 @@ func opened(t testing.TB, file []byte, change ...func(*history.Config)) *history
 // A state of the history is that of the room after the tick, in every object and field; and the
 // difference of two states turns one into the other.
 func TestStateOfATickIsThatOfAReplay(t *testing.T) {
+	seeds.OneGoroutine(t)
 	file := arenaFile(t)
 	r := opened(t, file)
 	if out := r.Outcome(); out.State != history.Identical || out.Tick != 400 {
@@ -221,6 +223,7 @@ func checkDiff(t *testing.T, r *history.Recording, was, now map[string]string, t
 // The ticks of a comparison are those in which it becomes true, and "changed" those with another
 // value, for any part of the recording and any number of answers.
 func TestFindIsAWalkOverAllStates(t *testing.T) {
+	seeds.OneGoroutine(t)
 	r := opened(t, arenaFile(t))
 	var states [][]inspect.Object
 	for tick := uint64(1); tick <= 400; tick++ {
@@ -372,6 +375,7 @@ func TestMessagesOfATick(t *testing.T) {
 
 // The counts of a few ticks, from the records, and those of many, from the index, have equal sums.
 func TestLanesOfFewAndOfManyTicksAgree(t *testing.T) {
+	seeds.OneGoroutine(t)
 	r := opened(t, recordArena(t, 8, 2100, 2))
 	sum := func(list []uint32) (n uint32) {
 		for _, v := range list {

@@ -17,6 +17,7 @@ import (
 	"github.com/netloop/netloop/examples/arena"
 	"github.com/netloop/netloop/internal/inspect/history"
 	"github.com/netloop/netloop/internal/recording"
+	"github.com/netloop/netloop/internal/testing/seeds"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -74,6 +75,7 @@ func edited(t *testing.T, file []byte, tick uint64, change func(*recording.Tick)
 // The outcome names the tick at which the replay has ended and the reason, and all ticks up to
 // there can be seen.
 func TestOutcomeNamesTheTick(t *testing.T) {
+	seeds.OneGoroutine(t)
 	file := arenaFile(t)
 	damaged := bytes.Clone(file)
 	damaged[len(file)*2/3] ^= 1

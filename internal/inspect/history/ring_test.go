@@ -14,6 +14,7 @@ import (
 	"github.com/netloop/netloop/internal/inspect/history"
 	"github.com/netloop/netloop/internal/recording"
 	"github.com/netloop/netloop/internal/room"
+	"github.com/netloop/netloop/internal/testing/seeds"
 	"github.com/netloop/netloop/netlooptest"
 )
 
@@ -142,6 +143,7 @@ func TestKeptTicksAreAFile(t *testing.T) {
 
 // A ring drops its oldest ticks at the limit of bytes.
 func TestRingsAreBoundedInBytes(t *testing.T) {
+	seeds.OneGoroutine(t)
 	ring, rings, whole := ringed(t, 1000, func(r *history.Rings) { r.Limit(100 << 10) })
 	if n, limit := rings.Bytes(); n > limit {
 		t.Errorf("%d bytes are kept, more than %d", n, limit)
