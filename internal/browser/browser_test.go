@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/netloop/netloop/internal/testing/nodetest"
 )
@@ -113,37 +112,4 @@ func TestARecordingInABrowser(t *testing.T) {
 	chromium(t)
 	nodetest.Tool(t, "playwright-core")
 	play(t, "recording.test.mjs")
-}
-
-// A game of "netloop new" in two tabs. Making and building it takes less than a minute of processor
-// time: other programs may delay it further.
-func TestANewGameInABrowser(t *testing.T) {
-	runSeparately(t)
-	chromium(t)
-	nodetest.Tool(t, "playwright-core")
-	bin, err := programs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var took time.Duration
-	dir := filepath.Join(t.TempDir(), "mygame")
-	for _, c := range []struct {
-		in   string
-		args []string
-	}{
-		{filepath.Join("..", ".."), []string{"run", "./cmd/netloop", "new", dir, "--preset", "arena", "--replace", "."}},
-		{dir, []string{"build", "-o", filepath.Join(bin, "new", "server"), "."}},
-	} {
-		cmd := exec.Command("go", c.args...)
-		cmd.Dir = c.in
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("go %v: %v\n%s", c.args, err, out)
-		}
-		took += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	}
-	t.Logf("the game was made and built in %v of processor time", took)
-	if took > time.Minute {
-		t.Errorf("the game was made and built in %v of processor time", took)
-	}
-	play(t, "new.test.mjs")
 }

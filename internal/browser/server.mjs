@@ -25,34 +25,39 @@ export async function until(what, fn, limitMs = 20_000) {
 export class Server {
   /**
    * start starts a server. Ports are free ones, or those of an earlier server; program is the game, or
-   * a list of it and its first arguments.
+   * a list of it and its first arguments. With a folder, make run starts the server there.
    */
-  static async start(flags = [], ports = {}, program = "server") {
+  static async start(flags = [], ports = {}, program = "server", folder = undefined) {
     const dir = mkdtempSync(path.join(tmpdir(), "netloop-browser-"));
     const file = path.join(dir, "addr.json");
     const [name, ...first] = [program].flat();
-    const process_ = spawn(path.join(bin, name), [
-      ...first, "run", "--listen", `127.0.0.1:${ports.listen ?? 0}`, "--admin", `127.0.0.1:${ports.admin ?? 0}`, "--web", `127.0.0.1:${ports.web ?? 0}`,
+    const all = [
+      "--listen", `127.0.0.1:${ports.listen ?? 0}`, "--admin", `127.0.0.1:${ports.admin ?? 0}`, "--web", `127.0.0.1:${ports.web ?? 0}`,
       "--addr-file", file, ...flags,
-    ], { stdio: ["ignore", "ignore", "pipe"] });
+    ];
+    const stdio = ["ignore", "ignore", "pipe"];
+    const process_ = folder ? spawn("make", ["run", `ARGS=${all.join(" ")}`], { stdio, cwd: folder, detached: true })
+      : spawn(path.join(bin, name), [...first, "run", ...all], { stdio });
     const s = new Server();
     s.process = process_;
+    s.folder = folder;
     s.log = "";
     process_.stderr.on("data", (b) => { s.log = (s.log + b).slice(-20_000); });
     s.ended = once(process_, "exit");
     s.at = await until("the server is ready", () => {
       if (process_.exitCode !== null) throw new Error(`the server has ended:\n${s.log}`);
       try { return JSON.parse(readFileSync(file, "utf8")); } catch { return undefined; }
-    });
+    }, folder ? 120_000 : 20_000); // make run links the program first.
     rmSync(dir, { recursive: true });
     s.url = `http://${s.at.web}/`;
     s.ports = { listen: port(s.at.listen), web: port(s.at.web), admin: port(s.at.admin) };
     return s;
   }
 
-  /** stop ends it as an operator would. */
+  /** stop ends it as an operator would, and make run as Ctrl-C in a terminal does. */
   async stop() {
-    this.process.kill("SIGTERM");
+    if (this.folder) process.kill(-this.process.pid, "SIGINT");
+    else this.process.kill("SIGTERM");
     await this.ended;
   }
 }
