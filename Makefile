@@ -273,7 +273,7 @@ limits: ## write the bounds in docs/LIMITS.md and docs/WIRE.md from the code's c
 
 web: node_modules/.stamp ## build the browser client in clients/ts/dist, the inspector, the report of load tests and the examples' pages, with npm
 	npm run --silent --workspace clients/ts build
-	go run ./cmd/server schema --ts > node_modules/schema.ts
+	go run ./examples/arena/tournament schema --ts > node_modules/schema.ts
 	mv node_modules/schema.ts examples/arena/web/schema.ts
 	npm run --silent --workspace examples/arena/web build
 	npm run --silent --workspace internal/inspect/page build

@@ -155,7 +155,8 @@ func (q *Queue[P]) forget(w *waiting[P]) {
 func (q *Queue[P]) Len() int { return len(q.of) }
 
 // Expected returns the wait that a new party can expect: about the wait of the parties that were
-// matched last, zero before the first match.
+// matched last, zero before the first match. Players see it as a [netloop.Deadline] in an object of
+// their own: t.In(q.Expected()).
 func (q *Queue[P]) Expected() time.Duration { return q.took }
 
 // search searches mates for as many parties as a tick permits, from the oldest on.

@@ -1,6 +1,8 @@
 // The arena in a real browser, over both transports.
 import assert from "node:assert/strict";
-import { readdirSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 
@@ -202,6 +204,35 @@ describe("the arena", { concurrency: 1 }, () => {
         }
       });
     });
+  }
+});
+
+test("two tabs wait in the lobby of a tournament, duel, and see the result and the expected wait", async () => {
+  const points = mkdtempSync(path.join(tmpdir(), "netloop-points-"));
+  const server = await Server.start(["--arena.duel", "4s", "--arena.saves", points], {}, "tournament");
+  const context = await chromium.newContext({ viewport: { width: 1100, height: 800 } });
+  try {
+    const tabs = [];
+    const shows = (tab, id, like) => until(`${id} is ${like}`, async () => like.test(await tab.page.innerText(id)));
+    for (const name of ["ada", "bob"]) {
+      const tab = await Tab.open(context, server.url, "webtransport");
+      tabs.push(tab);
+      await tab.watching();
+      await shows(tab, "#intro-text", /^Press any key to join the tournament$/);
+      await tab.page.fill("#name", name);
+      await tab.page.click("#join button");
+      if (tabs.length === 1) await shows(tab, "#intro-text", /^Waiting for a duel$/);
+    }
+    for (const tab of tabs) await shows(tab, "#duel", /^(ada|bob) 0 : (ada|bob) 0 · [1-4] s$/);
+    for (const tab of tabs) await shows(tab, "#duel", /^A draw · (ada|bob) 0 : (ada|bob) 0$/);
+    await tabs[0].page.close();
+    await shows(tabs[1], "#intro-text", /^Waiting for a duel, (about \d+ s|any moment)$/);
+    assert.equal(await tabs[1].page.isVisible("#join"), false);
+    await tabs[1].clean();
+  } finally {
+    await context.close();
+    await server.stop();
+    rmSync(points, { recursive: true });
   }
 });
 

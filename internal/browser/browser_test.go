@@ -38,7 +38,7 @@ var programs = sync.OnceValues(func() (dir string, err error) {
 	if dir, err = os.MkdirTemp("", "netloop-browser-"); err != nil {
 		return "", err
 	}
-	for to, programs := range map[string][]string{dir: {"./cmd/server", "./cmd/loadclient", "./scripts/faults", "./examples/dots"}, filepath.Join(dir, "cards"): {"./examples/cards/server"}} {
+	for to, programs := range map[string][]string{dir: {"./cmd/server", "./cmd/loadclient", "./scripts/faults", "./examples/dots", "./examples/arena/tournament"}, filepath.Join(dir, "cards"): {"./examples/cards/server"}} {
 		build := exec.Command("go", append([]string{"build", "-o", to}, programs...)...)
 		build.Dir = filepath.Join("..", "..")
 		if out, err := build.CombinedOutput(); err != nil {

@@ -9,9 +9,16 @@ import (
 	"github.com/netloop/netloop/seats"
 )
 
+// Waiting is a client's place in the lobby. No other client has it.
+type Waiting struct {
+	Queued bool             // for a duel; false for a client that only watches
+	Until  netloop.Deadline // the expected end of the wait, zero before the first duel
+}
+
 // Duel is the public state of a duel.
 type Duel struct {
 	Playing bool
+	Over    bool
 	Winner  string      `net:"max=16"` // after the end; "" is a draw
 	Clock   phase.State // of the wait for players, the duel, or its end
 }
@@ -31,6 +38,7 @@ type Outcome struct {
 
 // The declarations beside those of the arena.
 var (
+	Waits  = netloop.NewClass[Waiting](arena.Schema, "waiting")
 	Duels  = netloop.NewClass[Duel](arena.Schema, "duel")
 	Places = netloop.NewClass[Place](arena.Schema, "place")
 	Result = netloop.NewRPC[Outcome](arena.Schema, "duel.result", netloop.ServerOnly())
@@ -136,7 +144,7 @@ func (d *duel) finish(t *netloop.Tick) {
 		o.Winner = b.Player()
 	}
 	s := d.shown.Edit(t)
-	s.Playing, s.Winner = false, o.Winner
+	s.Playing, s.Over, s.Winner = false, true, o.Winner
 	Result.SendRoom(t, "", o, nil)
 	d.clock.Begin(t, phase.Phase{For: overTime, End: d.leave})
 }

@@ -1,7 +1,8 @@
 // Command tournament serves the arena as a league of duels: a client that joins waits in the lobby,
-// duels a player with about as many points, and returns to the lobby, which stores the points.
+// duels a player with about as many points, and returns to the lobby, which stores the points. The
+// arena's page shows the expected wait, and the clock and the result of a duel: open it twice.
 //
-//	go run ./examples/arena/tournament
+//	go run ./examples/arena/tournament run --web 127.0.0.1:8000
 //	go run ./cmd/loadclient run --clients 20
 //
 // The flow:
@@ -17,6 +18,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math"
 	"slices"
@@ -48,6 +50,9 @@ type Game struct {
 // Config returns the settings to be filled in before the server opens.
 func (g *Game) Config() any { return &g.cfg }
 
+// Web returns the arena's page.
+func (g *Game) Web() fs.FS { return g.arena.Web() }
+
 // Schema returns the declarations: those of the arena, and those of this package.
 func (*Game) Schema() *netloop.Schema { return arena.Schema }
 
@@ -71,7 +76,7 @@ func (g *Game) Open(r *netloop.Room) error {
 		if j.Subject == "" && j.Params(&p) == nil { // Among friends a name is enough.
 			j.Subject = netloop.Truncate(p.Name, maxName)
 		}
-		if j.Subject == "" {
+		if j.Subject == "" && !p.Watch {
 			return netloop.Refuse(netloop.CodeRefused, "a player of the tournament needs a name")
 		}
 		return nil
@@ -113,18 +118,29 @@ func (g *Game) openLobby(r *netloop.Room) error {
 		Tolerance: func(waited time.Duration) float64 { return 1 + waited.Seconds()/5 },
 		Found:     l.found,
 	})
-	r.OnJoin(func(t *netloop.Tick, c *netloop.Client) error { return l.wait(t, c) })
+	r.OnJoin(l.join)
 	Result.HandleRoom(r, func(t *netloop.Tick, _ *netloop.Sender, o Outcome) error { l.count(t, o); return nil })
 	arena.Standings.Handle(r, l.standings)
 	return nil
 }
 
-// wait puts a player into the queue, unless it only watches.
-func (l *lobby) wait(t *netloop.Tick, c *netloop.Client) error {
+// join shows a client its place in the lobby, and puts it into the queue, unless it only watches.
+func (l *lobby) join(t *netloop.Tick, c *netloop.Client) error {
 	var p arena.JoinParams
-	if err := c.Join().Params(&p); err != nil || p.Watch || c.Spectator() {
-		return nil //nolint:nilerr // OnAdmit has read them.
+	err := c.Join().Params(&p)
+	is := Waiting{Queued: err == nil && !p.Watch && !c.Spectator()}
+	if expected := l.queue.Expected(); is.Queued && expected > 0 {
+		is.Until = t.In(expected)
 	}
+	Waits.Spawn(t, is, netloop.OwnedBy(c.ID()), netloop.VisibleTo(netloop.To(c.ID())))
+	if is.Queued {
+		return l.wait(t, c)
+	}
+	return nil
+}
+
+// wait puts a player into the queue.
+func (l *lobby) wait(t *netloop.Tick, c *netloop.Client) error {
 	return l.queue.Add(t, match.Party[int]{Players: []netloop.ClientID{c.ID()}, Properties: l.records[c.Join().Subject].Points})
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -49,6 +50,19 @@ func dueling(c *client.Client) bool {
 	return strings.HasPrefix(c.Room(), "duel/") && c.State().Phase == client.Playing
 }
 
+// waits returns the places in the lobby that a client has in its last step, with the rest of the
+// expected wait.
+func waits(c *client.Client) *map[Waiting]time.Duration {
+	all := map[Waiting]time.Duration{}
+	c.On(netloop.Update, "test.waits", func(t *netloop.Tick) {
+		clear(all)
+		for o := range Waits.All(t) {
+			all[o.State()] = o.State().Until.Left(t)
+		}
+	})
+	return &all
+}
+
 // scores gives players scores in their duel, in the order of their names, or returns their scores.
 func scores(w *netlooptest.World, room string, set ...int32) (all []int32) {
 	w.Room(room).Tick(func(t *netloop.Tick) {
@@ -71,11 +85,25 @@ func scores(w *netlooptest.World, room string, set ...int32) (all []int32) {
 func TestTheLeague(t *testing.T) {
 	g := newGame(t.TempDir())
 	w := netlooptest.New(t, g)
-	watcher := w.Join("", arena.JoinParams{Name: "dee", Watch: true}, netlooptest.Link{})
-	ann, bob := join(w, "ann"), join(w, "bob")
+	watcher := w.Join("", arena.JoinParams{Watch: true}, netlooptest.Link{}) // Without a name, as the page does.
+	ann := join(w, "ann")
+	w.Step(30)
+	bob := join(w, "bob")
 	until(t, w, "the duel", func() bool { return dueling(ann) && dueling(bob) && ann.Room() == bob.Room() })
 	cid, room := join(w, "cid"), bob.Room()
-	w.Step(60)
+	third, watched := waits(cid), waits(watcher)
+	w.Step(10)
+	if is := *watched; !maps.Equal(is, map[Waiting]time.Duration{{}: 0}) {
+		t.Errorf("the watcher has %v, want a place outside of the queue", is)
+	}
+	for is, left := range *third { // The first two have waited for less than a second.
+		if !is.Queued || left <= 0 || left > time.Second {
+			t.Errorf("the third player has %+v, expected in %v", is, left)
+		}
+	}
+	if len(*third) != 1 {
+		t.Errorf("the third player has %d places in the lobby", len(*third))
+	}
 	if scores(w, room, 1, 2); dueling(cid) || len(standings(t, w, watcher)) > 0 {
 		t.Error("the third player duels, or there are points already")
 	}

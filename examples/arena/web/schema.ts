@@ -82,6 +82,36 @@ export interface Pickup {
   Kind: number;
 }
 
+/** Objects of the class "waiting". */
+export interface Waiting {
+  /** bool */
+  Queued: boolean;
+  /** instant */
+  Until: bigint;
+}
+
+/** Objects of the class "duel". */
+export interface Duel {
+  /** bool */
+  Playing: boolean;
+  /** bool */
+  Over: boolean;
+  /** string max=16 */
+  Winner: string;
+  /** {Until instant; Length uint32} */
+  Clock: { Until: bigint; Length: number };
+}
+
+/** Objects of the class "place". */
+export interface Place {
+  /** {Status uint8; Until instant} */
+  Presence: { Status: number; Until: bigint };
+  /** string max=16 */
+  Player: string;
+  /** int32 */
+  Score: number;
+}
+
 /** The payload of "enter". */
 export interface Entry {
   /** string max=16 */
@@ -110,6 +140,14 @@ export interface StandingsReply {
   Rows: Array<{ Name: string; Score: number }>;
 }
 
+/** The payload of "duel.result". */
+export interface Outcome {
+  /** []string max=16 max=2 */
+  Players: Array<string>;
+  /** string max=16 */
+  Winner: string;
+}
+
 /** The payload of "input". */
 export interface Control {
   /** bool */
@@ -127,12 +165,16 @@ export interface Arena {
     "rock": Rock;
     "shot": Shot;
     "pickup": Pickup;
+    "waiting": Waiting;
+    "duel": Duel;
+    "place": Place;
   };
   rpcs: {
     "say": Say;
     "said": Said;
     "enter": Entry;
     "struck": Strike;
+    "duel.result": Outcome;
   };
   calls: {
     "standings": { question: StandingsQuery; answer: StandingsReply };
@@ -143,7 +185,10 @@ export interface Arena {
 /** The maximum bytes of texts and elements of lists, by class or method and field. */
 export const limits = {
   "ship": { Name: 16 },
+  "duel": { Winner: 16 },
+  "place": { Player: 16 },
   "enter": { Name: 16 },
+  "duel.result": { Players: 2, Winner: 16 },
 } as const;
 
 /** The schema for connect. */
@@ -200,6 +245,27 @@ export const schema: Schema<Arena> = {
         Kind: "uint8",
       },
     },
+    "waiting": {
+      fields: {
+        Queued: "bool",
+        Until: "instant",
+      },
+    },
+    "duel": {
+      fields: {
+        Playing: "bool",
+        Over: "bool",
+        Winner: "string max=16",
+        Clock: "{Until instant; Length uint32}",
+      },
+    },
+    "place": {
+      fields: {
+        Presence: "{Status uint8; Until instant}",
+        Player: "string max=16",
+        Score: "int32",
+      },
+    },
   },
   methods: {
     "say": { stages: [50], message: "proto arena.v1.Say" },
@@ -207,6 +273,7 @@ export const schema: Schema<Arena> = {
     "enter": { stages: [50], message: "{Name string max=16;}" },
     "struck": { stages: [50], message: "{By ref;Ship ref;Step uint64;}" },
     "standings": { stages: [50], message: "{Top uint8;}", answer: "{Rows []{Name string max=16; Score int32} max=10;}", timeoutMs: 10000 },
+    "duel.result": { stages: [50], message: "{Players []string max=16 max=2;Winner string max=16;}" },
   },
   input: "{Thrust bool;Fire bool;Turn int8;}",
   protobuf: protobufCodecs({

@@ -2,7 +2,7 @@
 
 import { connect, type Client, type ObjectClass, type ReplicatedObject } from "@netloop/client";
 
-import { schema, type Arena, type Ship, type Rock, type Shot, type Pickup, type Control } from "../schema.js";
+import { schema, type Arena, type Ship, type Rock, type Shot, type Pickup, type Control, type Duel, type Place, type Waiting } from "../schema.js";
 import type { Controls } from "./controls.js";
 import { shot, steer } from "./steer.js";
 
@@ -21,6 +21,10 @@ export class Game {
   readonly rocks: ObjectClass<Rock, Control>;
   readonly shots: ObjectClass<Shot, Control>;
   readonly pickups: ObjectClass<Pickup, Control>;
+  /** Only a tournament has objects of these classes. */
+  readonly waiting: ObjectClass<Waiting, Control>;
+  readonly duels: ObjectClass<Duel, Control>;
+  readonly places: ObjectClass<Place, Control>;
   /** The player's ship, once it has spawned. */
   own: ReplicatedObject<Ship> | undefined;
   private readonly hulls = new Map<number, number>();
@@ -34,6 +38,9 @@ export class Game {
     this.rocks = client.class("rock").interpolate();
     this.shots = client.class("shot").interpolate();
     this.pickups = client.class("pickup");
+    this.waiting = client.class("waiting");
+    this.duels = client.class("duel");
+    this.places = client.class("place");
     client.inputs(
       () => {
         const wish = controls.wish();
@@ -90,7 +97,7 @@ export class Game {
   }
 }
 
-/** enterArena connects as a spectator. */
-export function enterArena(): Promise<Client<Arena>> {
-  return connect({ schema, params: { Watch: true } });
+/** enterArena connects as a spectator, or as a player of a tournament. */
+export function enterArena(name?: string): Promise<Client<Arena>> {
+  return connect({ schema, params: name === undefined ? { Watch: true } : { Name: name } });
 }

@@ -74,6 +74,15 @@ export class Hud {
 
   intro(text: string): void { set(by("intro-text"), text); }
 
+  /** joining shows the form for a name. */
+  joining(shown: boolean): void { by("join").hidden = !shown; }
+
+  /** duel shows the state of a duel; an empty text hides it. */
+  duel(text: string): void {
+    by("duel").hidden = text === "";
+    set(by("duel"), text);
+  }
+
   /** trouble shows an error, and offers another attempt; an empty title hides it. */
   trouble(title: string, text = "", again = true): void {
     by("trouble").hidden = title === "";

@@ -12,6 +12,7 @@ import { Controls, typing } from "./controls.js";
 import { Effects } from "./effects.js";
 import { Game, enterArena } from "./game.js";
 import { Hud } from "./hud.js";
+import { leagueOf } from "./league.js";
 import { Painter, type ShipLook } from "./paint.js";
 import { glowMs } from "./steer.js";
 import { Sound } from "./sound.js";
@@ -34,19 +35,22 @@ const painter = new Painter(document.getElementById("arena") as HTMLCanvasElemen
 let game: Game | undefined;
 let graph: NetGraph | undefined;
 let wanted: string | undefined; // The name of a player who waits for a ship.
+let joined: string | undefined; // The name of a player of a tournament.
 let playing = false;
 let last = performance.now();
 let frameMs = 16;
 let leader = "";
 const look: ShipLook = { x: 0, y: 0, heading: 0, thrust: false, name: "", hull: 0, shielded: false, own: false };
 
-/** begin connects, and shows the result. */
-async function begin(): Promise<void> {
+/** begin connects, with the name of a player of a tournament, and shows the result. */
+async function begin(name?: string): Promise<void> {
   hud.trouble("");
   hud.intro("connecting…");
+  game?.client.close();
   game = undefined;
+  joined = name;
   try {
-    const client = await enterArena();
+    const client = await enterArena(name);
     game = new Game(client, controls, {
       said: (name, text) => hud.said(name, text),
       struck: (_, ship) => (ship === game?.own?.id ? sound.struck() : sound.hit()),
@@ -54,7 +58,8 @@ async function begin(): Promise<void> {
       collected: () => sound.pickup(),
     });
     client.onStatus((s) => {
-      if (s.phase === "closed") ended(s.code, s.text);
+      if (s.phase === "closed" && game?.client === client) ended(s.code, s.text);
+      else if (s.phase === "closed") return; // Replaced by begin.
       else if (s.phase === "reconnecting") show(comingBack(s));
       else hud.trouble("");
     });
@@ -62,7 +67,6 @@ async function begin(): Promise<void> {
     graph = netGraph(client, { key: "", inset: "var(--graph)" });
     graph.toggle(hud.graph);
     hud.connected();
-    hud.intro("Press any key to fly");
   } catch (e) {
     hud.intro("");
     show(troubleOfError(e));
@@ -83,8 +87,11 @@ function ended(code: number, text: string): void {
 function take(name: string): void {
   sound.wake();
   if (!game || playing || wanted !== undefined) return;
+  const league = leagueOf(game);
+  if (league && !league.joins) return;
   wanted = name || `guest ${Math.floor(Math.random() * 900 + 100)}`;
-  game.enter(wanted);
+  if (league) void begin(wanted);
+  else game.enter(wanted);
 }
 
 function land(): void {
@@ -150,6 +157,10 @@ function aim(g: Game, own: Ship | undefined, dt: number): void {
     camera.follow(own.X, own.Y, 1, 0);
   }
   if (playing && !g.own) land();
+  const league = leagueOf(g);
+  hud.intro(league ? league.intro : "Press any key to fly");
+  hud.joining(!league || league.joins);
+  hud.duel(league?.duel ?? "");
   camera.lookAcross(own ? playAcross : watchAcross, dt);
   if (own) {
     hud.me(own.Hull, own.Score);
@@ -201,7 +212,7 @@ function figures(): void {
 hud.onJoin = take;
 hud.onSay = (text) => game?.say(text);
 hud.onWorse = (w) => game?.client.simulate({ latencyMs: w.delayMs / 2, jitterMs: w.jitterMs, loss: w.loss });
-hud.onAgain = () => void begin();
+hud.onAgain = () => void begin(joined);
 hud.onGraph = (shown) => graph?.toggle(shown);
 window.addEventListener("keydown", (e) => {
   if (e.ctrlKey || e.metaKey || e.altKey || typing(e.target)) return;
