@@ -60,9 +60,10 @@ type Queue[P any] struct {
 	cfg     QueueConfig[P]
 	waiting []*waiting[P] // the oldest first
 	of      map[netloop.ClientID]*waiting[P]
-	seed    int // the next party for which mates are searched
-	end     int // the end of the round: parties that come later are searched in the next one
-	round   int // the number of searches of the whole queue
+	near    []*waiting[P] // of a search: the tried parties that fit
+	seed    int           // the next party for which mates are searched
+	end     int           // the end of the round: parties that come later are searched in the next one
+	round   int           // the number of searches of the whole queue
 	took    time.Duration
 }
 
@@ -87,6 +88,8 @@ const (
 	// matesTried is the number of parties that one search for mates tries, unless a match needs
 	// more than half as many players.
 	matesTried = 200
+	// wholeSearches is the number of the oldest parties that try the whole queue in each round.
+	wholeSearches = 4
 )
 
 // NewQueue returns an empty queue, and registers the system "match.queue" at Update. Call it in
@@ -197,50 +200,90 @@ func (q *Queue[P]) note(waited time.Duration) {
 
 // mates returns the teams of a match with the next party, or nil, and the number of comparisons. It
 // tries the oldest parties first. Of a long queue it tries a part: in the first round the parties
-// that came after the next one, then the part after that.
+// that came after the next one, then the part after that. The oldest parties try the whole queue,
+// and the next ones large parts of it, so that none of them waits for a round with its mates. Old
+// parties accept distant mates, which newer ones do not accept, so if no match is complete, the
+// nearest parties are tried first.
 func (q *Queue[P]) mates(now time.Duration, w *waiting[P]) (found [][]*waiting[P], work int) {
-	need := q.cfg.Teams*q.cfg.TeamSize - len(w.Players)
-	chosen := []*waiting[P]{w}
+	l := q.lineup(w)
 	n := len(q.waiting)
-	tries := min(n, max(matesTried, 2*need))
+	tries := min(n, max(matesTried, 2*l.need, wholeSearches*n/(q.seed+1)))
 	first := 0
 	if tries < n {
 		first = q.seed + 1 + q.round*tries
 	}
-	for i := 0; i < tries && need > 0; i++ {
+	q.near = q.near[:0]
+	for i := 0; i < tries && l.need > 0; i++ {
 		mate := q.waiting[(first+i)%n]
 		work++
-		if mate == w || mate.gone || len(mate.Players) > need {
+		if mate == w || mate.gone || !q.fits(now, mate, w) {
 			continue
 		}
-		work += len(chosen) - 1
-		if !q.fits(now, mate, chosen) {
-			continue
-		}
-		chosen = append(chosen, mate)
-		// One player has a place in any team that is not full.
-		if len(mate.Players) > 1 && q.teams(chosen) == nil {
-			chosen = chosen[:len(chosen)-1]
-			continue
-		}
-		need -= len(mate.Players)
+		q.near = append(q.near, mate)
+		work += q.add(now, &l, mate)
 	}
-	if need > 0 {
+	if l.need > 0 && q.cfg.Distance != nil && players(q.near) >= q.lineup(w).need {
+		slices.SortStableFunc(q.near, func(a, b *waiting[P]) int {
+			return cmp.Compare(q.cfg.Distance(w.Properties, a.Properties), q.cfg.Distance(w.Properties, b.Properties))
+		})
+		l = q.lineup(w)
+		for _, mate := range q.near {
+			work += 1 + q.add(now, &l, mate)
+		}
+	}
+	if l.need > 0 {
 		return nil, work + 1
 	}
-	return q.teams(chosen), work + 1
+	return q.teams(l.parties), work + 1
 }
 
-// fits reports whether a party and each of the others accept each other.
-func (q *Queue[P]) fits(now time.Duration, p *waiting[P], others []*waiting[P]) bool {
+// lineup are the parties that were chosen for a match.
+type lineup[P any] struct {
+	parties []*waiting[P]
+	need    int // players
+}
+
+// lineup returns a match of one party.
+func (q *Queue[P]) lineup(w *waiting[P]) lineup[P] {
+	return lineup[P]{[]*waiting[P]{w}, q.cfg.Teams*q.cfg.TeamSize - len(w.Players)}
+}
+
+// add chooses a party that fits the first one, if it fits the others too and the teams have room.
+// It returns the number of comparisons.
+func (q *Queue[P]) add(now time.Duration, l *lineup[P], mate *waiting[P]) (work int) {
+	if len(mate.Players) > l.need {
+		return 0
+	}
+	for _, other := range l.parties[1:] {
+		if work++; !q.fits(now, mate, other) {
+			return work
+		}
+	}
+	l.parties = append(l.parties, mate)
+	// One player has a place in any team that is not full.
+	if len(mate.Players) > 1 && q.teams(l.parties) == nil {
+		l.parties = l.parties[:len(l.parties)-1]
+		return work
+	}
+	l.need -= len(mate.Players)
+	return work
+}
+
+// players returns the number of players of parties.
+func players[P any](all []*waiting[P]) (n int) {
+	for _, w := range all {
+		n += len(w.Players)
+	}
+	return n
+}
+
+// fits reports whether two parties accept each other.
+func (q *Queue[P]) fits(now time.Duration, a, b *waiting[P]) bool {
 	if q.cfg.Distance == nil || q.cfg.Tolerance == nil {
 		return true
 	}
-	tolerance := q.cfg.Tolerance(now - p.since)
-	return !slices.ContainsFunc(others, func(o *waiting[P]) bool {
-		d := q.cfg.Distance(p.Properties, o.Properties)
-		return d > tolerance || d > q.cfg.Tolerance(now-o.since)
-	})
+	d := q.cfg.Distance(a.Properties, b.Properties)
+	return d <= q.cfg.Tolerance(now-a.since) && d <= q.cfg.Tolerance(now-b.since)
 }
 
 // teams divides parties into teams, the largest and strongest first, each into the weakest team

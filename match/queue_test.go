@@ -224,24 +224,28 @@ func TestALongQueueIsSearchedInSlices(t *testing.T) {
 			}
 		})
 	}
-	for i := range 2000 {
-		add(1+i, float64(1+i%1999))
+	for i := range 1999 {
+		add(1+i, float64(1+i))
 	}
+	add(2000, 1000)
 	for range 300 {
 		compared = 0
 		if w.Step(1); compared > 25_000 {
 			t.Fatalf("%d comparisons in a tick", compared)
 		}
 	}
-	if len(g.found) != 1 || !slices.Contains(g.found[0].Players(), 1) || !slices.Contains(g.found[0].Players(), 2000) {
+	if len(g.found) != 1 || !slices.Contains(g.found[0].Players(), 1000) || !slices.Contains(g.found[0].Players(), 2000) {
 		t.Fatalf("the matches are %v", g.found)
 	}
 	first := g.queue.Expected()
+	for id := range netloop.ClientID(2001) {
+		g.queue.Remove(id)
+	}
 	for id := range 20 {
 		add(3000+id, 1)
 	}
 	w.Step(300)
-	if e := g.queue.Expected(); len(g.found) != 11 || first < 10*time.Second || e >= first || e < time.Second {
+	if e := g.queue.Expected(); len(g.found) != 11 || first < 5*time.Second || e >= first || e < time.Second/2 {
 		t.Errorf("after %d matches the expected wait is %v, and was %v", len(g.found), e, first)
 	}
 }
@@ -392,16 +396,23 @@ func BenchmarkQueue(b *testing.B) {
 		}
 	})
 	for b.Loop() {
-		w.Step(102)
+		w.Step(120)
 	}
 }
 
-// In a crowd that others join all the time no party waits for long: the oldest one chooses first,
-// and parties that come during a round are searched in the next one.
+// In a crowd that others join all the time no party waits for long, whatever its size: the oldest
+// one chooses first, and parties that come during a round are searched in the next one. Ratings are
+// far apart in every other crowd: a thousand players wait until their tolerance has widened, and a
+// search tries a part of them.
 func TestNoPartyIsPassedOver(t *testing.T) {
-	for seed := range uint64(4) {
+	long := 0
+	for seed := range uint64(8) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
 		g := &queueing{cfg: byRating(1+rnd.IntN(4), 1+rnd.IntN(3))}
+		spread := 1000.0
+		if seed%2 == 1 {
+			spread = 10_000
+		}
 		joined, id := map[netloop.ClientID]time.Duration{}, netloop.ClientID(0)
 		g.check = func(_ time.Duration, m match.Match[skill]) {
 			for _, p := range m.Players() {
@@ -409,25 +420,34 @@ func TestNoPartyIsPassedOver(t *testing.T) {
 			}
 		}
 		w := netlooptest.New(t, g)
-		longest := time.Duration(0)
-		for range 300 {
+		longest, most := time.Duration(0), 0
+		for range 600 {
 			w.Tick(func(tick *netloop.Tick) {
-				for range 60 {
-					id++
-					joined[id] = tick.GameTime()
-					if err := g.queue.Add(tick, match.Party[skill]{Players: []netloop.ClientID{id}, Properties: skill{Rating: 1000 * rnd.Float64()}}); err != nil {
+				for range 40 / g.cfg.TeamSize {
+					p := match.Party[skill]{Properties: skill{Rating: spread * rnd.Float64()}}
+					for range 1 + rnd.IntN(g.cfg.TeamSize)*rnd.IntN(2) { // More than half are single players.
+						id++
+						joined[id] = tick.GameTime()
+						p.Players = append(p.Players, id)
+					}
+					if err := g.queue.Add(tick, p); err != nil {
 						t.Fatal(err)
 					}
 				}
 			})
 			w.Step(1)
+			most = max(most, g.queue.Len())
 			for _, since := range joined {
 				longest = max(longest, w.GameTime()-since)
 			}
 		}
-		if longest > 10*time.Second {
+		long = max(long, most)
+		if longest > 25*time.Second {
 			t.Errorf("seed %d: %d teams of %d: a party waits %v", seed, g.cfg.Teams, g.cfg.TeamSize, longest)
 		}
+	}
+	if long < 1000 {
+		t.Errorf("the longest queue has %d players", long)
 	}
 }
 
