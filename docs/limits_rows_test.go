@@ -278,7 +278,7 @@ var limitRows = map[string][]string{
 	},
 	"match": {
 		"parties that wait in a `match.Queue` | {defaultMaxParties}",
-		"… comparisons of a tick | {comparisonsPerTick}; {matesTried} of one party in each round",
+		"… comparisons of a tick | {comparisonsPerTick}; {matesTried} of one party in each round, all of the {wholeSearches} oldest",
 		"rooms that `match.Rooms` asks for seats | {maxTries}",
 		"… the time of a request | {defaultTimeout}",
 	},
