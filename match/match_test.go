@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -42,6 +43,7 @@ type matching struct {
 	tables *match.Rooms[info]
 	server *netloop.Server
 	late   bool          // tables do not publish
+	rival  func(string)  // if not nil, the Open of the next table starts it
 	opens  chan struct{} // if not nil, tables open once it is closed
 	fails  error         // of the Open of tables
 	errs   []error       // of Join
@@ -84,6 +86,13 @@ func (g *matching) Open(r *netloop.Room) error {
 		}
 		if g.fails != nil {
 			return g.fails
+		}
+		if rival := g.rival; rival != nil {
+			g.rival = nil
+			go rival(r.Spec().Name)
+			for range 100 { // It waits for the table, so that it usually comes first.
+				runtime.Gosched()
+			}
 		}
 		if !g.late {
 			r.Publish(nil, info{})
@@ -352,6 +361,36 @@ func TestAnInvalidReservationOpensNoRoom(t *testing.T) {
 		if rooms := len(slices.Collect(g.server.Rooms())); rooms != 2 || (err == nil) != (ttl == 0) {
 			t.Errorf("a TTL of %v: %d rooms, %v", ttl, rooms, err)
 		}
+	}
+}
+
+// If another program takes the seats of the opened room, one more is opened, but not for a party
+// that is larger than a room.
+func TestOneMoreRoomIsOpened(t *testing.T) {
+	g := newGame(nil)
+	netlooptest.New(t, g, netlooptest.MaxRooms(200))
+	rooms := func() int { return len(slices.Collect(g.server.Rooms())) }
+	won := 0
+	for range 50 {
+		before, done := rooms(), make(chan error)
+		g.rival = func(name string) {
+			_, err := g.server.Reserve(t.Context(), name, netloop.Reservation{Seats: 4})
+			done <- err
+		}
+		p, err := g.tables.Find(t.Context(), g.server, "", netloop.Reservation{Seats: 4})
+		want := before + 1
+		if <-done == nil {
+			won++
+			want++
+		}
+		if err != nil || len(p.Tickets) != 4 || rooms() != want {
+			t.Fatalf("%+v, %v, with %d rooms, want %d", p, err, rooms(), want)
+		}
+	}
+	t.Logf("the other program has won %d times", won)
+	before := rooms()
+	if _, err := g.tables.Find(t.Context(), g.server, "", netloop.Reservation{Seats: 5}); err == nil || rooms() != before+1 {
+		t.Errorf("a party of five: %v, with %d rooms, want %d", err, rooms(), before+1)
 	}
 }
 

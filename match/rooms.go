@@ -35,7 +35,8 @@ const defaultTimeout = 10 * time.Second
 
 // Rooms finds rooms of one kind for players, or opens them. The fullest room that fits is taken
 // first, so that rooms fill up. One request is served at a time: players who ask at once fill a new
-// room before the next one opens. Any goroutine may use it.
+// room before the next one opens. The lobbies of two servers of a cluster have a Rooms each, so they
+// may open a room each. Any goroutine may use it.
 type Rooms[I any] struct {
 	cfg     Config[I]
 	players singleflight.Group
@@ -181,17 +182,36 @@ func (m *Rooms[I]) candidates(s *netloop.Server, seats int) []string {
 	return names
 }
 
-// open opens a room, and reserves seats there.
+// open opens a room, and reserves seats there. If the room refuses, because other programs have
+// taken its seats or the game has locked it, open tries one more room.
 func (m *Rooms[I]) open(ctx context.Context, s *netloop.Server, v netloop.Reservation, random uint32) (Place, error) {
-	m.opened++
-	spec := m.cfg.Spec
-	spec.Name = fmt.Sprintf("%s%d-%08x", spec.Name, m.opened, random)
-	if err := openRoom(ctx, s, spec); err != nil {
-		return Place{}, err
+	for again := true; ; again = false {
+		m.opened++
+		spec := m.cfg.Spec
+		spec.Name = fmt.Sprintf("%s%d-%08x", spec.Name, m.opened, random)
+		if err := openRoom(ctx, s, spec); err != nil {
+			return Place{}, err
+		}
+		m.fresh = append(m.fresh, spec.Name)
+		tickets, err := s.Reserve(ctx, spec.Name, v)
+		if _, passes := passing(err); !passes || !again || !m.holds(s, spec.Name, v) {
+			return Place{Room: spec.Name, Tickets: tickets, Opened: true}, err
+		}
 	}
-	m.fresh = append(m.fresh, spec.Name)
-	tickets, err := s.Reserve(ctx, spec.Name, v)
-	return Place{Room: spec.Name, Tickets: tickets, Opened: true}, err
+}
+
+// holds reports whether an empty room has enough seats for a reservation.
+func (m *Rooms[I]) holds(s *netloop.Server, name string, v netloop.Reservation) bool {
+	spec := m.cfg.Spec // Of a room on another server, and of one that has ended.
+	for info := range s.Rooms() {
+		if info.Spec.Name == name {
+			spec = info.Spec
+		}
+	}
+	if v.Spectator {
+		return max(v.Seats, 1) <= spec.MaxSpectators
+	}
+	return max(v.Seats, 1) <= spec.MaxClients
 }
 
 // openRoom opens a room on the server that the spec selects, until ctx ends.
