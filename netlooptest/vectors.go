@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strconv"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -32,7 +33,8 @@ import (
 //		})
 //
 // Case i, from 0, begins with the result of the case before; draw returns its input, and may change
-// the state. Fields with the tag `net:"-"` are not in the file. step gets a client's Tick of a room
+// the state. Fields with the tag `net:"-"` are not in the file, and protobuf messages are not
+// supported. step gets a client's Tick of a room
 // without objects, whose fixed steps are numbered from 1. Of the options [Seed] and [Room], with
 // rates, have an effect.
 //
@@ -64,6 +66,9 @@ func SpawnVectors[S, M any](tb testing.TB, file string, n int, k *netloop.Class[
 		tb.Fatalf("netlooptest: Vectors: class %q is not declared as predicted: add netloop.Predicted() to its NewClass", k.Name())
 	case err != nil || reflect.TypeFor[M]().Kind() != reflect.Struct:
 		tb.Fatalf("netlooptest: Vectors: the input has to be a plain struct: %v", err)
+	}
+	if fields := class.State.Plan().Layout(); strings.Contains(fields.String(), "proto ") {
+		tb.Fatalf("netlooptest: Vectors: class %q has a protobuf message, in %s, and the page's cases support none: use plain fields", k.Name(), fields.String())
 	}
 	declared := bridge.Netloop.Input(in).Schema
 	declared.Freeze()

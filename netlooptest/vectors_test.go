@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/netlooptest"
 )
@@ -46,6 +48,8 @@ type item struct {
 	Used netloop.Deadline
 }
 
+type sign struct{ Text *wrapperspb.StringValue }
+
 type lever struct {
 	By   float32 `net:"quant=1/4"`
 	Load bool
@@ -56,6 +60,7 @@ var (
 	robots  = netloop.NewClass[robot](factory, "robot", netloop.Predicted())
 	screws  = netloop.NewClass[item](factory, "screw", netloop.Predicted())
 	bolts   = netloop.NewClass[item](factory, "bolt")
+	signs   = netloop.NewClass[sign](factory, "sign", netloop.Predicted())
 	levers  = netloop.NewInput[lever](factory, nil)
 )
 
@@ -163,11 +168,15 @@ func (l *fatalRecorder) Fatalf(format string, a ...any) {
 
 // A class that clients may not predict has no step of a page, and is not spawned by one.
 func TestVectorsNeedAPredictedClass(t *testing.T) {
-	for name, run := range map[string]func(testing.TB){
-		"Vectors": func(tb testing.TB) {
+	const predicted = `: class "bolt" is not declared as predicted: add netloop.Predicted()`
+	for want, run := range map[string]func(testing.TB){
+		`Vectors: class "sign" has a protobuf message`: func(tb testing.TB) {
+			netlooptest.Vectors(tb, "unused", 1, signs, levers, func(*sign, *netloop.Tick, lever) {}, func(*rand.Rand, int, *sign) lever { return lever{} })
+		},
+		"Vectors" + predicted: func(tb testing.TB) {
 			netlooptest.Vectors(tb, "unused", 1, bolts, levers, func(*item, *netloop.Tick, lever) {}, func(*rand.Rand, int, *item) lever { return lever{} })
 		},
-		"AddSpawn": func(tb testing.TB) {
+		"AddSpawn" + predicted: func(tb testing.TB) {
 			netlooptest.SpawnVectors(tb, "unused", 1, robots, levers, func(_ *robot, _ *netloop.Tick, _ lever, spawns *netlooptest.Spawns) {
 				netlooptest.AddSpawn(spawns, bolts, item{})
 			}, func(*rand.Rand, int, *robot) lever { return lever{} })
@@ -180,8 +189,8 @@ func TestVectorsNeedAPredictedClass(t *testing.T) {
 			run(rec)
 		}()
 		<-done
-		if !strings.Contains(rec.text, name+`: class "bolt" is not declared as predicted: add netloop.Predicted()`) {
-			t.Errorf("%s says %q", name, rec.text)
+		if !strings.Contains(rec.text, want) {
+			t.Errorf("it says %q, want %q", rec.text, want)
 		}
 	}
 }

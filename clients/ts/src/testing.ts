@@ -31,7 +31,8 @@ const SHOWN = 5;
  * Runs the cases of a class, and throws an Error that lists the cases and fields in which the step
  * function differs from the server's. It compares states as the wire carries them: a difference
  * below a field's quantum is none. The step calls spawn for each object that its page spawns, if
- * netlooptest.SpawnVectors has written the cases.
+ * netlooptest.SpawnVectors has written the cases. Protobuf messages are not supported, neither in
+ * states nor in inputs.
  */
 export function runVectors<G extends Shape, K extends keyof G["classes"] & string>(
   schema: Schema<G>,
@@ -133,7 +134,7 @@ function valueOf(type: Type, next: () => any): unknown {
       return new Map(entries.map((e) => Object.values(read(element, e) as object)) as [unknown, unknown][]);
     }
     case Kind.Proto:
-      throw new Error("cases with protobuf messages are not supported");
+      throw new Error("the cases have a protobuf message, and they support none: use plain fields");
     default:
       return leafOf(type.kind, next());
   }
