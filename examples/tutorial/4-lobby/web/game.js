@@ -81,7 +81,8 @@ const frame = (now) => {
   show();
   showLobby();
   const { phase, text } = client.status;
-  status.textContent = phase === "playing" ? `${dots.size} players, by ${client.transport}` : `${phase} ${text}`;
+  const where = client.room === "" ? "in the lobby" : `${dots.size} players`;
+  status.textContent = phase === "playing" ? `${where}, by ${client.transport}` : `${phase} ${text}`;
   if (!client.closed) requestAnimationFrame(frame);
 };
 requestAnimationFrame(frame);
