@@ -25,9 +25,9 @@ FILE      ?=# the capture for `make cubes`, plain or .xz; empty for that of the 
 # The parts of `make check`, in order.
 CHECKS := modules generated proofs race pages smoke image
 
-# Modules of development tools, with their own tests. bench/peers is none of them: it contains the
+# Modules of development tools, and of tests with drivers of their own. bench/peers is none of them: it contains the
 # other servers, and compiling those takes 40 s of processor time more than bench, before vet and lint.
-TOOLS := bench deploy/grafana scripts/mutate
+TOOLS := bench deploy/grafana scripts/mutate persist/sqlstore/pgtest
 
 # The arena in a window, a module too. Its library needs cgo and the headers of X11 on Linux, and on Windows only Go.
 DESKTOP := examples/arena/desktop

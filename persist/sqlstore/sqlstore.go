@@ -1,6 +1,6 @@
 // Package sqlstore is a [persist.Store] in a table of a database, SQLite or PostgreSQL, through any
 // driver of package database/sql. Each call is one statement, so that it needs no transaction. The
-// tests of this repository run it on SQLite; storetest passed on PostgreSQL 15 with pgx 5.
+// tests of this repository run it on SQLite, and on PostgreSQL 15 with lib/pq.
 package sqlstore
 
 import (
@@ -95,6 +95,12 @@ func (s *Store) Load(ctx context.Context, key string, incarnation uint64) (recor
 
 // Save implements [persist.Store].
 func (s *Store) Save(ctx context.Context, key string, incarnation uint64, record []byte) error {
+	return s.write(ctx, key, incarnation, record)
+}
+
+// write stores a value. Delete stores nil without a type: lib/pq stores a nil []byte as an empty
+// value, not as NULL.
+func (s *Store) write(ctx context.Context, key string, incarnation uint64, record any) error {
 	n, err := number(incarnation)
 	if err != nil {
 		return err
@@ -114,7 +120,7 @@ func (s *Store) Save(ctx context.Context, key string, incarnation uint64, record
 
 // Delete implements [persist.Store]. The row remains, with the owner alone, until [Store.Prune].
 func (s *Store) Delete(ctx context.Context, key string, incarnation uint64) error {
-	return s.Save(ctx, key, incarnation, nil)
+	return s.write(ctx, key, incarnation, nil)
 }
 
 // Prune deletes the records that were neither loaded nor saved for a time, with their owners:
