@@ -62,7 +62,7 @@ type Queue[P any] struct {
 	of      map[netloop.ClientID]*waiting[P]
 	near    []*waiting[P] // of a search: the tried parties that fit
 	seed    int           // the next party for which mates are searched
-	end     int           // the end of the round: parties that come later are searched in the next one
+	end     int           // of the round: parties that come later are searched in the next one
 	round   int           // the number of searches of the whole queue
 	took    time.Duration
 }

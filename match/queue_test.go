@@ -425,7 +425,8 @@ func TestNoPartyIsPassedOver(t *testing.T) {
 			w.Tick(func(tick *netloop.Tick) {
 				for range 40 / g.cfg.TeamSize {
 					p := match.Party[skill]{Properties: skill{Rating: spread * rnd.Float64()}}
-					for range 1 + rnd.IntN(g.cfg.TeamSize)*rnd.IntN(2) { // More than half are single players.
+					// More than half are single players, who fill each gap.
+					for range 1 + rnd.IntN(g.cfg.TeamSize)*rnd.IntN(2) {
 						id++
 						joined[id] = tick.GameTime()
 						p.Players = append(p.Players, id)

@@ -35,8 +35,8 @@ const defaultTimeout = 10 * time.Second
 
 // Rooms finds rooms of one kind for players, or opens them. The fullest room that fits is taken
 // first, so that rooms fill up. One request is served at a time: players who ask at once fill a new
-// room before the next one opens. The lobbies of two servers of a cluster have a Rooms each, so they
-// may open a room each. Any goroutine may use it.
+// room before the next one opens. The lobbies of two servers of a cluster have a Rooms each, so
+// both may open a room. Any goroutine may use it.
 type Rooms[I any] struct {
 	cfg     Config[I]
 	players singleflight.Group

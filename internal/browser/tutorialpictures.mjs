@@ -15,10 +15,10 @@ import { bin, Server } from "./server.mjs";
 const [folder] = process.argv.slice(2);
 const chromium = await browser();
 
-/** collect steers a dot to the coin until it has collected some, by the colours of both on the canvas. */
+/** collect steers a dot to some coins for up to 20 s, by the colours of both on the canvas. */
 async function collect(page, coins) {
   await page.bringToFront();
-  for (let last; coins >= 0; ) {
+  for (let last, end = Date.now() + 20_000; coins >= 0 && Date.now() < end; ) {
     const { dot, coin } = await page.evaluate(() => {
       const { data, width } = document.querySelector("canvas").getContext("2d").getImageData(0, 0, 800, 800);
       const centre = (r, g, b) => {

@@ -85,7 +85,8 @@ func scores(w *netlooptest.World, room string, set ...int32) (all []int32) {
 func TestTheLeague(t *testing.T) {
 	g := newGame(t.TempDir())
 	w := netlooptest.New(t, g)
-	watcher := w.Join("", arena.JoinParams{Watch: true}, netlooptest.Link{}) // Without a name, as the page does.
+	// The watcher has no name, as the page before its player has chosen one.
+	watcher := w.Join("", arena.JoinParams{Watch: true}, netlooptest.Link{})
 	ann := join(w, "ann")
 	w.Step(30)
 	bob := join(w, "bob")
