@@ -33,8 +33,9 @@ func main() {
 	addr := flag.String("addr", "127.0.0.1:4433", "the server, `host:port`")
 	name := flag.String("name", os.Getenv("USER"), "the player's name")
 	graph := flag.Bool("graph", false, "show the figures of the connection, as F3 does")
+	picture := flag.String("picture", "", "play for three seconds, and write a frame to a PNG `file`")
 	flag.Parse()
-	if err := run(*addr, *name, *graph); err != nil {
+	if err := run(*addr, *name, &window{graph: *graph, file: *picture}); err != nil {
 		fmt.Fprintln(os.Stderr, "desktop:", err)
 		os.Exit(1)
 	}
@@ -44,7 +45,7 @@ func main() {
 const dialTime = 10 * time.Second
 
 // run plays until the player closes the window, or the server ends the client.
-func run(addr, name string, graph bool) error {
+func run(addr, name string, w *window) error {
 	ctx, cancel := context.WithTimeout(context.Background(), dialTime)
 	c, err := client.Dial(ctx, addr, client.Config{Schema: arena.Schema, Join: arena.JoinParams{Name: name}})
 	cancel()
@@ -55,6 +56,7 @@ func run(addr, name string, graph bool) error {
 	ebiten.SetWindowSize(1280, 800)
 	ebiten.SetWindowResizingMode(ebiten.WindowResizingModeEnabled)
 	ebiten.SetRunnableOnUnfocused(true)
-	err = ebiten.RunGame(&window{game: play.New(c), last: time.Now(), graph: graph})
-	return errors.Join(err, c.Close())
+	w.game, w.last = play.New(c), time.Now()
+	err = ebiten.RunGame(w)
+	return errors.Join(err, w.err, c.Close())
 }

@@ -67,6 +67,7 @@ func (w *window) Draw(screen *ebiten.Image) {
 	if w.graph {
 		p.graph(&w.game.Graph)
 	}
+	w.picture(screen)
 }
 
 // painter draws one frame.

@@ -17,6 +17,11 @@ type window struct {
 	last  time.Time // of the last Step
 	graph bool      // the figures of the connection are shown
 	pads  []ebiten.GamepadID
+
+	file   string    // of -picture, "" for none
+	played time.Time // since the own ship is there, for the picture
+	done   bool      // the picture is written, or err says why not
+	err    error
 }
 
 // Layout implements ebiten.Game: a unit is a pixel of the window.
@@ -30,7 +35,7 @@ func (w *window) Update() error {
 	if inpututil.IsKeyJustPressed(ebiten.KeyF11) {
 		ebiten.SetFullscreen(!ebiten.IsFullscreen())
 	}
-	if ebiten.IsKeyPressed(ebiten.KeyEscape) {
+	if w.done || ebiten.IsKeyPressed(ebiten.KeyEscape) {
 		return ebiten.Termination
 	}
 	w.input()
