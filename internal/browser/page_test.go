@@ -22,6 +22,17 @@ func TestThePagesMatchTheSchemas(t *testing.T) {
 	}
 }
 
+// The hook of the README is the one whose types are checked, in a folder without React.
+func TestTheReactHookIsTyped(t *testing.T) {
+	const dir = "../../examples/phaser/"
+	hook, err := os.ReadFile(dir + "react/useNetloop.ts")
+	readme, err2 := os.ReadFile(dir + "README.md")
+	if err != nil || err2 != nil || !bytes.Contains(readme, slices.Concat([]byte("\n```ts\n"), hook, []byte("```\n"))) {
+		t.Errorf("README.md has another hook than react/useNetloop.ts: %v, %v", err, err2)
+	}
+	_ = nodetest.RunIn(t, "examples/phaser/react", nodetest.Tool(t, "tsc"), "--project", ".", "--noEmit")
+}
+
 // upToDate tests that a file of the repository is the output of a script of Node, which gets the
 // arguments and then the name of a file for its output.
 func upToDate(t *testing.T, file, script string, args ...string) {
