@@ -15,6 +15,7 @@ import (
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/overload"
 	"github.com/netloop/netloop/internal/room"
+	"github.com/netloop/netloop/internal/schema"
 )
 
 // Game is implemented by the game author.
@@ -257,6 +258,14 @@ func (r *Room) takes(c *class, name string) bool {
 		return false
 	}
 	return r.opens(name)
+}
+
+// needs rejects a nil function of a handler, and reports whether there is one.
+func (r *Room) needs(fn bool, call string, m *schema.Method) bool {
+	if !fn {
+		r.reject(fmt.Errorf("%s of %q needs a function, not nil", call, m.Queue.Name))
+	}
+	return fn
 }
 
 // handled rejects a handler's registration that failed with err.

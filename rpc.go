@@ -51,6 +51,9 @@ func (e *RPC[M]) method() *schema.Method { return e.m }
 // client: use a [Call] for an answer. After a panic only this message is lost. from is nil for a
 // message from [RPC.Post].
 func (e *RPC[M]) Handle(r *Room, fn func(t *Tick, from *Client, m M) error) {
+	if !r.needs(fn != nil, "RPC.Handle", e.m) {
+		return
+	}
 	r.handled(r.e.Messages.Handle(e.m, func(from *room.Client, it *rpcqueue.Item) error {
 		return fn(&r.tick, clientOf(from), schema.Open[M](it.Msg))
 	}))
@@ -158,6 +161,9 @@ func (k *Call[Q, R]) method() *schema.Method { return k.m }
 // other error is logged, and the client receives "internal error"; so does an answer that exceeds
 // [MaxMessage] or a limit of its tags.
 func (k *Call[Q, R]) Handle(r *Room, fn func(t *Tick, from *Client, q Q) (R, error)) {
+	if !r.needs(fn != nil, "Call.Handle", k.m) {
+		return
+	}
 	r.handled(r.e.Messages.HandleCall(k.m, func(from *room.Client, question any) (any, error) {
 		answer, err := fn(&r.tick, clientOf(from), schema.Open[Q](question))
 		if err != nil {
@@ -177,6 +183,9 @@ type Reply[R any] struct{ o *room.Answer }
 // client with too many pending answers ([RPCLimits] Answers) are refused with [CodeBusy]. After a
 // panic the client receives "internal error".
 func (k *Call[Q, R]) HandleLater(r *Room, fn func(t *Tick, from *Client, q Q, reply Reply[R])) {
+	if !r.needs(fn != nil, "Call.HandleLater", k.m) {
+		return
+	}
 	r.handled(r.e.Messages.HandleLater(k.m, func(from *room.Client, question any, o *room.Answer) {
 		fn(&r.tick, clientOf(from), schema.Open[Q](question), Reply[R]{o})
 	}))
@@ -285,6 +294,9 @@ func (e *RPC[M]) sendTo(t *Tick, what, to string, m M, then func(*Tick, error), 
 // Open. It replaces Handle: messages of this kind from clients do not run, and are counted as
 // forbidden. An error is counted and logged; the sender does not see it.
 func (e *RPC[M]) HandleRoom(r *Room, fn func(t *Tick, from *Sender, m M) error) {
+	if !r.needs(fn != nil, "RPC.HandleRoom", e.m) {
+		return
+	}
 	r.handled(r.e.Messages.HandleRoom(e.m, func(from *room.Sender, it *rpcqueue.Item) error {
 		return fn(&r.tick, (*Sender)(from), schema.Open[M](it.Msg))
 	}))

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,6 +30,9 @@ func main() {
 	}
 }
 
+// serverCommands are commands of each game's server, which a new user may expect here.
+var serverCommands = []string{"config", "doctor", "inspect", "loop", "replay", "rooms", "run", "schema", "token"}
+
 // run parses the command line and runs the command.
 func run(ctx context.Context, args []string, stdout io.Writer) error {
 	root := &cobra.Command{
@@ -38,6 +42,9 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
+			}
+			if slices.Contains(serverCommands, args[0]) {
+				return fmt.Errorf("%s is a command of the game's own server: go run . %s", args[0], strings.Join(args, " "))
 			}
 			return fmt.Errorf("%q is not a command (command: new); a game's own server has the others: go run . --help", args[0])
 		},

@@ -162,6 +162,9 @@ func TestNewExplainsMistakes(t *testing.T) {
 	if err := run(t.Context(), []string{"nwe"}, new(bytes.Buffer)); err == nil || !strings.HasPrefix(err.Error(), `"nwe" is not a command`) {
 		t.Error(err)
 	}
+	if err := run(t.Context(), []string{"doctor"}, new(bytes.Buffer)); err == nil || err.Error() != "doctor is a command of the game's own server: go run . doctor" {
+		t.Error(err)
+	}
 	all, err := filepath.Glob("*")
 	dots, _ := filepath.Glob(".*")
 	if inEmpty, _ := os.ReadDir("empty"); err != nil || strings.Join(all, " ") != "empty file full" || len(dots) > 0 || len(inEmpty) > 0 {

@@ -169,6 +169,7 @@ func TestRegistrationErrorsAreOneSentence(t *testing.T) {
 		`the name "transport.poll" is in use`:                       func(r *netloop.Room) { r.On(netloop.Update, "transport.poll", nothing) },
 		`system "a" is to run before "b", which is not registered`:  func(r *netloop.Room) { r.On(netloop.Update, "a", nothing, netloop.Before("b")) },
 		`system "a" is to be in group "g", which is not registered`: func(r *netloop.Room) { r.On(netloop.Update, "a", nothing, netloop.InSystemGroup("g")) },
+		`RPC.Handle of "echo" needs a function, not nil`:            func(r *netloop.Room) { echo.Handle(r, nil) },
 		`system "a": there is no function to run`:                   func(r *netloop.Room) { r.On(netloop.Update, "a", nil) },
 		`method "echo" has a handler already`: func(r *netloop.Room) {
 			fn := func(*netloop.Tick, *netloop.Client, text) error { return nil }

@@ -2,6 +2,7 @@ package room
 
 import (
 	"errors"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -34,6 +35,7 @@ type Messages struct {
 	limits     panicguard.Throttle[rpcqueue.Rung] // throttles the log of exceeded limits
 	penalise   func(*Client)
 	watched    map[uint32]*payloadWatch // by method id; empty: nobody looks at payloads
+	unhandled  []*schema.Method         // of which a message without a handler is logged
 	waits      waits
 }
 
@@ -90,6 +92,10 @@ func (q *Messages) receive(c *Client, a *transport.Arrival) {
 	if out.Queued() {
 		a.Held = 0 // The message is held until its handler has ended.
 		return
+	}
+	if out == rpcqueue.NoHandler && !slices.Contains(q.unhandled, m) {
+		q.unhandled = append(q.unhandled, m) // At most the methods of the schema.
+		q.log.Info("a client has sent a message that this room does not handle: call its Handle in the game's Open", "method", name, "from", c.id)
 	}
 	if it.Call != 0 && c.mayRefuse() {
 		c.refuseCall(a.Message.Method, it.Call, transport.Refuse(outcomeCode(out), "%s: %s", name, out))

@@ -3,8 +3,10 @@ package room_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"go.uber.org/zap"
@@ -346,6 +348,23 @@ func TestLogLinesNameTheClientThatTheyAreAbout(t *testing.T) {
 	}
 	if want := (map[string]int{"client 1": 5, "nobody <nil>": 10}); !maps.Equal(lines, want) {
 		t.Errorf("logged %v, want %v", lines, want)
+	}
+}
+
+// A method without a handler is logged at its first message: the game's Open may have forgotten it.
+func TestAMissingHandlerIsLoggedOnce(t *testing.T) {
+	var log strings.Builder
+	b := newBareAs(t, netloop.Config{Log: slog.New(slog.NewTextHandler(&log, nil))}, func(*netloop.Room) {})
+	s, m := b.join(), bridge.Netloop.Method(bareBig)
+	for range 3 {
+		b.push(s, transport.Arrival{
+			Kind: transport.MessageArrived, Decoded: &struct{ N uint64 }{1}, Method: m,
+			Message: transport.Message{Method: m.Queue.ID, Call: 7},
+		})
+		b.step()
+	}
+	if text := log.String(); strings.Count(text, "does not handle") != 1 || !strings.Contains(text, "method=big") {
+		t.Errorf("the log is %s", text)
 	}
 }
 
