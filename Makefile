@@ -54,7 +54,7 @@ LINK := -ldflags=-w
 NODE_MODULES := $(if $(shell command -v npm),node_modules/.stamp)
 
 .DEFAULT_GOAL := help
-.PHONY: help help-all build demo fleet frames pictures play desktop watch cards run load test plain check $(CHECKS) browser static verify simulate bench bench-floor peers check-peers capacity cost cubes links feel paths lateness fuzz mutate metrics limits dashboard web generate clean
+.PHONY: help help-all build demo fleet frames pictures play desktop watch cards run load test plain check $(CHECKS) browser static verify simulate bench bench-floor peers check-peers capacity cost cubes links feel paths lateness fuzz mutate api metrics limits dashboard web generate clean
 
 # The targets that people use, in the order of make help.
 USED := demo play test run load check bench help-all
@@ -263,6 +263,10 @@ fuzz: ## each fuzz target for FUZZTIME=30s
 mutate: ## change 300 lines of all packages, one at a time, and list changes that no test notices: two hours
 	go build -C scripts/mutate -o $(CURDIR)/bin/mutate
 	bin/mutate $(MUTATE)
+
+api: ## write docs/INSPECT-API.md from the comments of the answers' types
+	go test -count 1 -run '^TestTheCommentsAreThoseOfTheSources$$' ./internal/apidoc -rewrite
+	go test -count 1 -run '^TestTheAPIIsDocumented$$' ./docs -rewrite
 
 metrics: ## write the table of docs/METRICS.md from internal/metrics/table.go
 	go generate ./internal/metrics

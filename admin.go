@@ -13,7 +13,9 @@ import (
 
 	"github.com/netloop/netloop/internal/admin"
 	"github.com/netloop/netloop/internal/directory"
+	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/metrics"
+	"github.com/netloop/netloop/internal/metrics/ticks"
 	"github.com/netloop/netloop/internal/net/admission"
 	"github.com/netloop/netloop/internal/netem"
 	"github.com/netloop/netloop/internal/netvar/state"
@@ -75,12 +77,15 @@ func (s *Server) page(ctx context.Context, path string, query url.Values) (any, 
 func (s *Server) routes() []admin.Route {
 	return []admin.Route{
 		{Path: "/metrics", Text: "Prometheus metrics", Page: s.metrics.Handler(s.log)},
-		{Path: "/ticks", Query: "?room=lobby", Text: "exact tick counts since the start, of all rooms or of one", Read: s.ticksPage},
-		{Path: "/ticks/slow", Query: "?room=lobby", Text: "the slowest ticks of the last hour: stages, systems, queues, GC", Read: s.slowPage, Large: true},
-		{Path: "/ticks/last", Query: "?room=lobby&after=100", Text: "the last 600 ticks, or those after a tick, likewise", Read: s.lastPage, Large: true},
-		{Path: "/loop", Query: "?room=lobby", Text: "the systems of every stage: order, period, cost, state", Read: s.loopPage},
-		{Path: "/rooms", Query: "?kind=table&sort=late&offset=0&limit=100", Text: "the rooms: clients, seats, rate, ticks", Read: s.roomsPage},
-		{Path: "/explain", Query: "?room=lobby&client=1&object=17.3&field=Pos.X", Text: "why the client was sent the value, or was not; without a client the clients, without an object the objects (of class=)", Read: s.explainPage},
+		{Path: "/ticks", Query: "?room=lobby", Text: "exact tick counts since the start of all rooms; with room= the row of that room in /rooms", Answer: ticks.Snapshot{}, Read: s.ticksPage},
+		{Path: "/ticks/slow", Query: "?room=lobby", Text: "the slowest ticks of the last hour: stages, systems, queues, GC", Answer: slowtick.Report{}, Read: s.slowPage, Large: true},
+		{Path: "/ticks/last", Query: "?room=lobby&after=100", Text: "the last 600 ticks, or those after a tick, likewise", Answer: slowtick.Report{}, Read: s.lastPage, Large: true},
+		{Path: "/loop", Query: "?room=lobby", Text: "the systems of every stage: order, period, cost, state", Answer: loop.View{}, Read: s.loopPage},
+		{Path: "/rooms", Query: "?kind=table&sort=late&offset=0&limit=100", Text: "the rooms: clients, seats, rate, ticks", Answer: directory.Page{}, Read: s.roomsPage},
+		{Path: "/explain", Query: "?room=lobby&client=1&object=17.3&field=Pos.X", Text: "why the client was sent the value, or was not; without a client the clients, without an object the objects (of class=): then the answer has ask", Answer: struct {
+			explainAnswer
+			explainList
+		}{}, Read: s.explainPage},
 		{Path: "/rooms/close", Query: "?room=table-7&drain=30s&text=...", Text: "closes a room", Act: s.closePage},
 	}
 }
@@ -421,28 +426,28 @@ func (s *Server) closePage(_ context.Context, query url.Values) (string, error) 
 // explainAnswer is the answer of /explain: an Explanation and its sentence.
 type explainAnswer struct {
 	Explanation
-	Text string `json:"text"`
+	Text string `json:"text"` // the explanation as a sentence
 }
 
 // explainList is the answer of /explain to an incomplete query: the next step, and the candidates.
 // More is the number of candidates that are not listed.
 type explainList struct {
-	Ask     string          `json:"ask"`
-	Clients []explainClient `json:"clients,omitempty"`
-	Objects []explainObject `json:"objects,omitempty"`
+	Ask     string          `json:"ask"`               // the parameter to add next
+	Clients []explainClient `json:"clients,omitempty"` // clients to choose from
+	Objects []explainObject `json:"objects,omitempty"` // objects to choose from
 	More    int             `json:"more"`
 }
 
 type explainClient struct {
-	Client  ClientID `json:"client"`
+	Client  ClientID `json:"client"`  // id of the client
 	Subject string   `json:"subject"` // set by admission
-	Addr    string   `json:"addr"`
+	Addr    string   `json:"addr"`    // IP address and port
 }
 
 type explainObject struct {
-	Object string   `json:"object"`
-	Class  string   `json:"class"`
-	Owner  ClientID `json:"owner"`
+	Object string   `json:"object"` // id: slot and generation, such as 17.3
+	Class  string   `json:"class"`  // class of the object
+	Owner  ClientID `json:"owner"`  // client that owns it; 0: none
 }
 
 const (

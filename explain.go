@@ -106,11 +106,11 @@ var reasonOf = [...]Reason{
 // Explanation is the result of [Object.Explain]: a reason and its evidence. Ticks are the server's;
 // 0: never.
 type Explanation struct {
-	Reason Reason   `json:"reason"`
-	Client ClientID `json:"client"`
+	Reason Reason   `json:"reason"` // why the client has the value, or lacks it
+	Client ClientID `json:"client"` // the client that is explained
 	Object string   `json:"object"` // in the format of Ref.String
-	Class  string   `json:"class"`
-	Field  string   `json:"field"` // if several fields match, the field that changed last
+	Class  string   `json:"class"`  // class of the object
+	Field  string   `json:"field"`  // if several fields match, the field that changed last
 
 	Tick     uint64 `json:"tick"`     // the last tick that captured state
 	Changed  uint64 `json:"changed"`  // the last tick that captured a change of the field

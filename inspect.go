@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"runtime"
-	"runtime/metrics"
+	runtimemetrics "runtime/metrics"
 	"strconv"
 	"time"
 
@@ -16,6 +16,7 @@ import (
 	"github.com/netloop/netloop/internal/build"
 	"github.com/netloop/netloop/internal/directory"
 	"github.com/netloop/netloop/internal/inspect"
+	"github.com/netloop/netloop/internal/metrics"
 	"github.com/netloop/netloop/internal/netem"
 	"github.com/netloop/netloop/internal/recording"
 	"github.com/netloop/netloop/internal/room"
@@ -30,16 +31,16 @@ func (s *Server) inspectorRoutes() []admin.Route {
 	return append([]admin.Route{
 		{Path: "/inspect", Text: "the inspector, for a browser", Page: page},
 		{Path: "/inspect/{file}", Text: "its files", Page: page},
-		{Path: "/api/overview", Text: "the server: rate, percentiles of the last minutes, overload, memory", Read: s.overviewPage},
-		{Path: "/api/metrics", Query: "?prefix=rpc&prefix=inputs", Text: "counters and gauges of /metrics by the start of their names, without netloop_", Read: s.valuesPage},
-		{Path: "/api/clients", Query: "?room=lobby", Text: "the clients of a room: link, snapshots, inputs", Read: s.clientsPage},
-		{Path: "/api/clients/traffic", Query: "?room=lobby&client=1", Text: "the bytes of one client by class and by method, both ways; counted from the first request on, until 10 s after the last", Read: s.trafficPage},
-		{Path: "/api/classes", Text: "the classes of objects: fields, types, read rules", Read: s.classesPage},
-		{Path: "/api/state", Query: "?room=lobby&class=ship&client=1&find=17.3&after=17.3", Text: "objects with their values as of the last capture; with a client its acknowledged copy of each; fields with read rules need the role write", Read: s.statePage},
-		{Path: "/api/costs", Query: "?room=lobby", Text: "the ten objects whose records took the most bytes of the last minute; counted from the first request on, until 10 s after the last", Read: s.costsPage},
-		{Path: "/api/waits", Query: "?room=lobby", Text: "how long messages of clients waited by method, from arrival to handler; counted from the first request on, until 10 s after the last", Read: s.waitsPage},
-		{Path: "/api/cluster", Query: "?find=oak", Text: "the servers of the cluster, whether names can be claimed, and at most 1 000 of all rooms; find= selects those with the text in their name, kind or server", Read: s.clusterPage},
-		{Path: "/api/log", Query: "?after=100", Text: "the last 1 024 log lines, or those after a line", Read: s.logPage},
+		{Path: "/api/overview", Text: "the server: rate, percentiles of the last minutes, overload, memory", Answer: inspect.Overview{}, Read: s.overviewPage},
+		{Path: "/api/metrics", Query: "?prefix=rpc&prefix=inputs", Text: "counters and gauges of /metrics by the start of their names, without netloop_", Answer: map[string][]metrics.Value{}, Read: s.valuesPage},
+		{Path: "/api/clients", Query: "?room=lobby", Text: "the clients of a room: link, snapshots, inputs", Answer: inspect.Clients{}, Read: s.clientsPage},
+		{Path: "/api/clients/traffic", Query: "?room=lobby&client=1", Text: "the bytes of one client by class and by method, both ways; counted from the first request on, until 10 s after the last", Answer: inspect.Traffic{}, Read: s.trafficPage},
+		{Path: "/api/classes", Text: "the classes of objects: fields, types, read rules", Answer: []inspect.Class{}, Read: s.classesPage},
+		{Path: "/api/state", Query: "?room=lobby&class=ship&client=1&find=17.3&after=17.3", Text: "objects with their values as of the last capture; with a client its acknowledged copy of each; fields with read rules need the role write", Answer: stateAnswer{}, Read: s.statePage},
+		{Path: "/api/costs", Query: "?room=lobby", Text: "the ten objects whose records took the most bytes of the last minute; counted from the first request on, until 10 s after the last", Answer: inspect.Costs{}, Read: s.costsPage},
+		{Path: "/api/waits", Query: "?room=lobby", Text: "how long messages of clients waited by method, from arrival to handler; counted from the first request on, until 10 s after the last", Answer: inspect.Waits{}, Read: s.waitsPage},
+		{Path: "/api/cluster", Query: "?find=oak", Text: "the servers of the cluster, whether names can be claimed, and at most 1 000 of all rooms; find= selects those with the text in their name, kind or server", Answer: inspect.Cluster{}, Read: s.clusterPage},
+		{Path: "/api/log", Query: "?after=100", Text: "the last 1 024 log lines, or those after a line", Answer: []inspect.LogLine{}, Read: s.logPage},
 		{Path: "/api/clients/kick", Query: "?room=lobby&client=1&text=...", Text: "closes the connection of a client", Act: s.kickPage},
 		{Path: "/api/clients/simulate", Query: "?room=lobby&client=1&network=rtt=150ms,jitter=20ms,loss=5%25", Text: "puts an emulated network around the connection of a client until it ends; an empty one removes it", Act: s.simulatePage},
 		{Path: "/api/systems/disable", Query: "?room=lobby&system=ai.think", Text: "keeps a system or group from running, from the next tick on", Act: s.systemPage(recording.Disable, "is disabled")},
@@ -56,28 +57,28 @@ const (
 	everySecond  = 4
 )
 
-// topics returns the topics of the inspector's live data. Each topic has the content of the page
-// with the same name.
+// topics returns the topics of the inspector's live data. Each topic has the content of a page.
 func (s *Server) topics() map[string]admin.Topic {
-	whole := func(read func(context.Context, url.Values) (any, error)) admin.Topic {
-		return admin.Topic{Rounds: everySecond, Next: func(ctx context.Context, q url.Values, _ *uint64) (any, error) { return read(ctx, q) }}
+	type reader = func(context.Context, url.Values) (any, error)
+	whole := func(rounds int, page string, read reader) admin.Topic {
+		return admin.Topic{Page: page, Rounds: rounds, Next: func(ctx context.Context, q url.Values, _ *uint64) (any, error) { return read(ctx, q) }}
 	}
 	return map[string]admin.Topic{
-		"overview": whole(s.overviewPage),
-		"payloads": {Rounds: everyHalf, Next: func(ctx context.Context, q url.Values, _ *uint64) (any, error) { return s.payloadsPage(ctx, q) }},
-		"rooms": whole(func(ctx context.Context, _ url.Values) (any, error) {
+		"overview": whole(everySecond, "/api/overview", s.overviewPage),
+		"payloads": whole(everyHalf, "/api/payloads", s.payloadsPage),
+		"rooms": whole(everySecond, "/rooms", func(ctx context.Context, _ url.Values) (any, error) {
 			return s.roomsPage(ctx, url.Values{"limit": {strconv.Itoa(directory.MaxRows)}})
 		}),
-		"metrics": whole(s.valuesPage),
-		"loop":    whole(s.loopPage),
-		"clients": whole(s.clientsPage),
-		"costs":   whole(s.costsPage),
-		"traffic": whole(s.trafficPage),
-		"waits":   whole(s.waitsPage),
-		"cluster": whole(s.clusterPage),
-		"state":   {Rounds: everyHalf, Next: func(ctx context.Context, q url.Values, _ *uint64) (any, error) { return s.statePage(ctx, q) }},
-		"ticks":   {Rounds: everyQuarter, Next: s.nextTicks},
-		"log":     {Rounds: everyQuarter, Next: s.nextLines},
+		"metrics": whole(everySecond, "/api/metrics", s.valuesPage),
+		"loop":    whole(everySecond, "/loop", s.loopPage),
+		"clients": whole(everySecond, "/api/clients", s.clientsPage),
+		"costs":   whole(everySecond, "/api/costs", s.costsPage),
+		"traffic": whole(everySecond, "/api/clients/traffic", s.trafficPage),
+		"waits":   whole(everySecond, "/api/waits", s.waitsPage),
+		"cluster": whole(everySecond, "/api/cluster", s.clusterPage),
+		"state":   whole(everyHalf, "/api/state", s.statePage),
+		"ticks":   {Page: "/ticks/last", Rounds: everyQuarter, Next: s.nextTicks},
+		"log":     {Page: "/api/log", Rounds: everyQuarter, Next: s.nextLines},
 	}
 }
 
@@ -129,24 +130,24 @@ func number(query url.Values, name string, without uint64) (uint64, error) {
 
 // readMemory reads the figures of the Go runtime. It takes some microseconds.
 func readMemory() inspect.Memory {
-	samples := []metrics.Sample{
+	samples := []runtimemetrics.Sample{
 		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"},
 		{Name: "/gc/cycles/total:gc-cycles"}, {Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/cpu/classes/total:cpu-seconds"},
 	}
-	metrics.Read(samples)
+	runtimemetrics.Read(samples)
 	m := inspect.Memory{Goroutines: runtime.NumGoroutine()}
 	for i, to := range []*uint64{&m.Heap, &m.Total, nil, &m.Cycles} {
-		if to != nil && samples[i].Value.Kind() == metrics.KindUint64 {
+		if to != nil && samples[i].Value.Kind() == runtimemetrics.KindUint64 {
 			*to = samples[i].Value.Uint64()
 		}
 	}
-	if v := samples[2].Value; v.Kind() == metrics.KindUint64 {
+	if v := samples[2].Value; v.Kind() == runtimemetrics.KindUint64 {
 		m.Total -= v.Uint64()
 	}
-	if v := samples[4].Value; v.Kind() == metrics.KindFloat64 {
+	if v := samples[4].Value; v.Kind() == runtimemetrics.KindFloat64 {
 		m.GC = v.Float64()
 	}
-	if v := samples[5].Value; v.Kind() == metrics.KindFloat64 {
+	if v := samples[5].Value; v.Kind() == runtimemetrics.KindFloat64 {
 		m.CPU = v.Float64()
 	}
 	return m
@@ -345,10 +346,7 @@ func (s *Server) keepTicks(r *Room) {
 func (s *Server) keptRoutes() []admin.Route {
 	all := []admin.Route{{Path: "/api/recording/last", Query: "?room=lobby", Text: "takes the past ticks of a room that are in memory, for the pages of /api/recording", Act: s.lastTicksPage, ByReaders: true}}
 	all = append(all, admin.Route{Path: "/api/recording/file", Text: "these ticks as a file, for server inspect", Page: http.HandlerFunc(s.keptFile), ByWriters: true})
-	for _, r := range s.kept.AnswerRoutes() {
-		all = append(all, admin.Route{Path: r.Path, Query: r.Query, Text: r.About, Read: r.Page})
-	}
-	return all
+	return append(all, s.kept.AnswerRoutes()...)
 }
 
 // keptFileTimeout bounds the download of kept ticks, which have some MiB.
@@ -390,15 +388,15 @@ func (s *Server) lastTicksPage(_ context.Context, query url.Values) (string, err
 
 // traceList is the answer of /api/traces. A trace also has the ticks of the time before its tick.
 type traceList struct {
-	Room   string           `json:"room"`
-	Covers time.Duration    `json:"covers_ns"`
-	Traces []tracedump.File `json:"traces"`
+	Room   string           `json:"room"`      // the default room
+	Covers time.Duration    `json:"covers_ns"` // time before its tick that a trace has
+	Traces []tracedump.File `json:"traces"`    // stored files
 }
 
 // traceRoutes returns the pages of traces.
 func (s *Server) traceRoutes() []admin.Route {
 	return []admin.Route{
-		{Path: "/api/traces", Text: "the execution traces of slow ticks of the default room, with --trace-dir", Read: s.tracesPage},
+		{Path: "/api/traces", Text: "the execution traces of slow ticks of the default room, with --trace-dir", Answer: traceList{}, Read: s.tracesPage},
 		{Path: "/api/traces/file", Query: "?tick=977", Text: "one of them, for go tool trace", Page: http.HandlerFunc(s.traceFile), ByWriters: true},
 	}
 }

@@ -23,6 +23,8 @@ import (
 	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/rpcqueue"
+	"github.com/netloop/netloop/internal/schema"
+	"github.com/netloop/netloop/internal/web"
 )
 
 // maxRows limits the objects of an answer. The room describes them between two ticks, and each
@@ -32,8 +34,8 @@ const maxRows = 250
 // stateAnswer is the answer of /api/state. More is the number of matching objects that are not
 // listed.
 type stateAnswer struct {
-	Tick    uint64         `json:"tick"` // of the last capture
-	Objects []objectRow    `json:"objects"`
+	Tick    uint64         `json:"tick"`    // of the last capture
+	Objects []objectRow    `json:"objects"` // by class and slot
 	More    int            `json:"more"`
 	Grids   []inspect.Grid `json:"grids"` // of classes with a position on the map
 }
@@ -42,14 +44,11 @@ type stateAnswer struct {
 // client's copy of it.
 type objectRow struct {
 	inspect.Object
-	Changed uint64  `json:"changed"` // tick of the last change
-	Weight  float64 `json:"weight"`  // weight of the class
-	// Only for a query with a client. Shown: the client has the object, or will be sent it.
-	// Acknowledged: the tick of the version that the client has acknowledged. Copy: the values of
-	// that version, or null if there is no such version or it is no longer stored.
-	Shown        bool            `json:"shown"`
-	Acknowledged uint64          `json:"acknowledged"`
-	Copy         json.RawMessage `json:"copy"`
+	Changed      uint64          `json:"changed"`      // tick of the last change
+	Weight       float64         `json:"weight"`       // weight of the class
+	Shown        bool            `json:"shown"`        // the client has it, or will be sent it
+	Acknowledged uint64          `json:"acknowledged"` // tick of its newest acknowledged version
+	Copy         json.RawMessage `json:"copy"`         // values of that version, or null
 }
 
 // classesPage answers /api/classes.
@@ -400,9 +399,9 @@ func (r *Room) axesOf(space *interest.Space, c *state.Class) [2]int {
 func (s *Server) playgroundRoutes(controller *admission.Controller) []admin.Route {
 	keys := new(admin.Keys)
 	routes := []admin.Route{
-		{Path: "/api/methods", Query: "?room=lobby", Text: "the declared messages and their types, for forms", Read: s.methodsPage},
-		{Path: "/api/payloads", Query: "?room=lobby&method=chat", Text: "the last messages of a method with their outcomes, while somebody asks; with the role write only", Read: s.payloadsPage},
-		{Path: "/api/client/open", Query: "?room=lobby&host=127.0.0.1:8080", Text: "lets a page of a host join as a client: the answer is that of /connect.json, with the path of a WebSocket", Act: s.openClientPage(controller, keys)},
+		{Path: "/api/methods", Query: "?room=lobby", Text: "the declared messages and their types, for forms", Answer: schema.Forms{}, Read: s.methodsPage},
+		{Path: "/api/payloads", Query: "?room=lobby&method=chat", Text: "the last messages of a method with their outcomes, while somebody asks; with the role write only", Answer: payloadsAnswer{}, Read: s.payloadsPage},
+		{Path: "/api/client/open", Query: "?room=lobby&host=127.0.0.1:8080", Text: "lets a page of a host join as a client: the answer is that of /connect.json, with the path of a WebSocket", Answer: web.Connect{}, Act: s.openClientPage(controller, keys)},
 	}
 	if controller == nil {
 		return routes
@@ -430,8 +429,8 @@ func (s *Server) methodsPage(_ context.Context, query url.Values) (any, error) {
 
 // payloadsAnswer is the answer of /api/payloads.
 type payloadsAnswer struct {
-	Tick     uint64         `json:"tick"`
-	Method   string         `json:"method"`
+	Tick     uint64         `json:"tick"`     // after which the answer was made
+	Method   string         `json:"method"`   // the asked method
 	Payloads []room.Payload `json:"payloads"` // the newest first
 }
 

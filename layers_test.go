@@ -13,7 +13,8 @@ var layers = []string{"internal proto clients", "cluster", "internal/membership"
 // networkImports lists the packages of the module that each package of the network may import. They
 // belong to lower layers.
 var networkImports = map[string]string{
-	"internal/admin":         "internal/connlimit internal/watchfile",
+	"internal/admin":         "internal/apidoc internal/connlimit internal/watchfile",
+	"internal/apidoc":        "",
 	"internal/connlimit":     "internal/net/endpoint",
 	"internal/metrics":       "internal/loop internal/metrics/ticks internal/netvar internal/transport",
 	"internal/netem":         "",

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -76,7 +74,6 @@ func (p *program) inspectFile(ctx context.Context, c *configuration, path, addre
 		}
 	}
 	pages := recordings.Handler()
-	pages.HandleFunc("GET /{$}", inspectIndex(recordings))
 	files := page.Page()
 	pages.Handle("GET /inspect", files)
 	pages.Handle("GET /inspect/{file}", files)
@@ -88,18 +85,4 @@ func (p *program) inspectFile(ctx context.Context, c *configuration, path, addre
 		return errors.Join(err, s.Close())
 	}
 	return failed(s.Serve(ctx))
-}
-
-// inspectIndex lists the pages.
-func inspectIndex(s *history.Recordings) http.HandlerFunc {
-	var w strings.Builder
-	fmt.Fprintf(&w, "netloop inspect\n\n")
-	for _, r := range s.Routes() {
-		fmt.Fprintf(&w, "%-4s %s%s\n     %s\n", r.Method, r.Path, r.Query, r.About)
-	}
-	fmt.Fprintf(&w, "POST %s?name=run.rec\n     opens the recording in the body\n", history.ReceivePath)
-	return func(to http.ResponseWriter, _ *http.Request) {
-		to.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = io.WriteString(to, w.String()) // the client may have disconnected
-	}
 }

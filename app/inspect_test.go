@@ -70,6 +70,9 @@ func TestInspectServesARecording(t *testing.T) {
 	if code, body := fetch(t, "GET", at, "", ""); code != http.StatusOK || !strings.Contains(body, "/api/recording/find?q=") {
 		t.Errorf("%d %s", code, body)
 	}
+	if code, body := fetch(t, "GET", at+"api", "", ""); code != http.StatusOK || !strings.Contains(body, `{"name":"outcome.state","type":"string","text":"the kind of the outcome`) || !strings.Contains(body, `"path":"/api/recordings/upload"`) {
+		t.Errorf("%d %s", code, body)
+	}
 	if code, body := fetch(t, "POST", at+"api/recordings/open?name="+filepath.Base(path), "", ""); code != http.StatusOK {
 		t.Errorf("%d %s", code, body)
 	}

@@ -5,10 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
+
+	"github.com/netloop/netloop/internal/apidoc"
 )
 
 // Route is one page of the listener. Exactly one of Read, Act, Post, Page and Socket is
@@ -21,6 +25,9 @@ type Route struct {
 	Query string
 	// Text describes the page, in one line of the index.
 	Text string
+	// Answer is a value of the type of the JSON that the page answers with; nil for other content.
+	// /api lists its fields.
+	Answer any
 	// Read returns the content for a GET, which is served as JSON. It may wait for a tick until ctx
 	// ends. A *Refusal has its own status; any other error is answered with 503.
 	Read func(ctx context.Context, query url.Values) (any, error)
@@ -64,31 +71,31 @@ func Refuse(status int, format string, a ...any) error {
 	return &Refusal{status, fmt.Sprintf(format, a...)}
 }
 
-// listed is one entry of /api.
-type listed struct {
-	Method string `json:"method"`
-	Path   string `json:"path"`
-	Query  string `json:"query,omitempty"`
-	Role   string `json:"role"`
-	Text   string `json:"text"`
+// Listed is one entry of /api.
+type Listed struct {
+	Method string `json:"method"`          // GET or POST
+	Path   string `json:"path"`            // of the page
+	Query  string `json:"query,omitempty"` // an example of the parameters; left out without any
+	Role   string `json:"role"`            // of the token: none, read or write
+	Text   string `json:"text"`            // the content or effect
+	// Fields are those of the answer; left out for content that is not JSON.
+	Fields []apidoc.Field `json:"fields,omitempty"`
+	// Topics are those of /api/stream; other pages have none.
+	Topics []ListedTopic `json:"topics,omitempty"`
 }
 
-// ownRoutes returns the pages that every listener has.
-func ownRoutes() []listed {
-	return []listed{
-		{http.MethodGet, "/healthz", "", "none", "200 while ticks run"},
-		{http.MethodGet, "/readyz", "", "none", "200 while clients may come"},
-		{http.MethodGet, "/debug/pprof/", "", "write", "profiles"},
-		{http.MethodGet, streamPath, "?topic=overview&topic=ticks&room=lobby", "read", "live data as Server-Sent Events"},
-		{http.MethodGet, "/api", "", "read", "this list, as JSON"},
-	}
+// ListedTopic is a topic of /api/stream in the answer of /api.
+type ListedTopic struct {
+	Topic  string `json:"topic"`     // its name, which is that of the event
+	Page   string `json:"page"`      // the page with the same parameters and fields
+	Period int64  `json:"period_ms"` // between events, in milliseconds
 }
 
-// list returns the entries of /api.
-func list(routes []Route) []listed {
-	var all []listed
+// List returns the entries of /api for the pages of a listener.
+func List(routes []Route) []Listed {
+	var all []Listed
 	for _, r := range routes {
-		l := listed{http.MethodGet, r.Path, r.Query, "read", r.Text}
+		l := Listed{Method: http.MethodGet, Path: r.Path, Query: r.Query, Role: "read", Text: r.Text, Fields: apidoc.Fields(r.Answer)}
 		if r.Act != nil || r.Post != nil {
 			l.Method = http.MethodPost
 		}
@@ -97,13 +104,28 @@ func list(routes []Route) []listed {
 		}
 		all = append(all, l)
 	}
-	return append(all, ownRoutes()...)
+	return append(all, Listed{Method: http.MethodGet, Path: "/api", Role: "read", Text: "this list, as JSON", Fields: apidoc.Fields([]Listed{})})
 }
 
-// index returns the list as text.
-func index(all []listed) string {
+// listAll returns the entries of /api for the pages of a listener and its own ones.
+func listAll(cfg Config) []Listed {
+	stream := Listed{Method: http.MethodGet, Path: streamPath, Query: "?topic=overview&topic=ticks&room=lobby", Role: "read", Text: "live data as Server-Sent Events: each has the name of its topic and the JSON of the topic's page; the event trouble has the topic that has no data, and why in text"}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Topics)) {
+		t := cfg.Topics[name]
+		stream.Topics = append(stream.Topics, ListedTopic{name, t.Page, int64(t.Rounds) * streamPeriod.Milliseconds()})
+	}
+	return append(List(cfg.Routes),
+		Listed{Method: http.MethodGet, Path: "/healthz", Role: "none", Text: "200 while ticks run"},
+		Listed{Method: http.MethodGet, Path: "/readyz", Role: "none", Text: "200 while clients may come"},
+		Listed{Method: http.MethodGet, Path: "/debug/pprof/", Role: "write", Text: "profiles"},
+		stream,
+	)
+}
+
+// Index returns the list as text.
+func Index(title string, all []Listed) string {
 	var b strings.Builder
-	b.WriteString("netloop admin\n\n")
+	b.WriteString(title + "\n\n")
 	for _, l := range all {
 		fmt.Fprintf(&b, "%-4s %s%s\n       %s", l.Method, l.Path, l.Query, l.Text)
 		if l.Role == "write" {
@@ -123,8 +145,8 @@ func handler(cfg Config, a *access, s *streams) http.Handler {
 		note, err := cfg.Ready()
 		answerProbe(w, "ready", note, err)
 	})
-	all := list(cfg.Routes)
-	read("/{$}", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, index(all)) })
+	all := listAll(cfg)
+	read("/{$}", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, Index("netloop admin", all)) })
 	read("/api", func(w http.ResponseWriter, _ *http.Request) { asJSON(w, all) })
 	mux.HandleFunc("GET "+streamPath, a.stream(s))
 	mux.HandleFunc("GET /debug/pprof/{$}", a.require(writer, profileIndex))

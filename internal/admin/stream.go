@@ -34,6 +34,8 @@ const (
 
 // Topic is a kind of live data.
 type Topic struct {
+	// Page is the path of the page with the content of the events.
+	Page string
 	// Rounds is the number of stream periods (250 ms) from one event to the next, at least 1.
 	Rounds int
 	// Next returns the data of the next event, or nil if there is no new data. query is the query

@@ -13,23 +13,23 @@ import (
 
 // Row describes one room for operators, at /rooms of the admin listener.
 type Row struct {
-	Name    string  `json:"name"`
-	Kind    string  `json:"kind"`
+	Name    string  `json:"name"`    // empty for an unnamed default room
+	Kind    string  `json:"kind"`    // of the room; empty for the default room
 	State   string  `json:"state"`   // open, closing or hung
 	Clients int     `json:"clients"` // clients that have joined
 	Seats   int     `json:"seats"`   // seats taken by these and by clients being admitted
-	Max     int     `json:"max"`
-	Locked  bool    `json:"locked"` // no new client is admitted without a ticket
-	Rate    float64 `json:"rate_hz"`
+	Max     int     `json:"max"`     // largest number of clients
+	Locked  bool    `json:"locked"`  // no new client is admitted without a ticket
+	Rate    float64 `json:"rate_hz"` // configured rate
 	// Figures of the ticks since the room was opened. The percentiles are rounded up by a fifth at
 	// most.
-	Ticks    uint64        `json:"ticks"`
-	Overruns uint64        `json:"overruns"`
-	Dropped  uint64        `json:"dropped"`
-	TickP50  time.Duration `json:"tick_p50_ns"`
-	TickP99  time.Duration `json:"tick_p99_ns"`
-	LateP99  time.Duration `json:"late_p99_ns"`
-	Age      time.Duration `json:"age_ns"`
+	Ticks    uint64        `json:"ticks"`       // ticks that ran
+	Overruns uint64        `json:"overruns"`    // ticks longer than the period
+	Dropped  uint64        `json:"dropped"`     // ticks that were due and never ran
+	TickP50  time.Duration `json:"tick_p50_ns"` // median of durations
+	TickP99  time.Duration `json:"tick_p99_ns"` // 99th percentile of durations
+	LateP99  time.Duration `json:"late_p99_ns"` // 99th percentile of lateness
+	Age      time.Duration `json:"age_ns"`      // since the room was opened
 }
 
 // The states of a room.
@@ -41,9 +41,9 @@ const (
 
 // Page is a part of the list of rooms.
 type Page struct {
-	Rooms  []Row `json:"rooms"`
-	Total  int   `json:"total"` // matching rooms, on all pages
-	Offset int   `json:"offset"`
+	Rooms  []Row `json:"rooms"`  // in the asked order
+	Total  int   `json:"total"`  // matching rooms, on all pages
+	Offset int   `json:"offset"` // rows left out before the first one
 	// Next is the offset of the next page, or 0 on the last page.
 	Next int `json:"next"`
 }

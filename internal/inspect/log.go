@@ -26,10 +26,10 @@ type Log struct {
 // LogLine is one line of a log.
 type LogLine struct {
 	Number uint64      `json:"number"` // from 1
-	Time   time.Time   `json:"time"`
-	Level  string      `json:"level"`
-	Text   string      `json:"text"`
-	Attrs  [][2]string `json:"attrs"`
+	Time   time.Time   `json:"time"`   // of the line
+	Level  string      `json:"level"`  // DEBUG, INFO, WARN or ERROR
+	Text   string      `json:"text"`   // the message
+	Attrs  [][2]string `json:"attrs"`  // names and values
 }
 
 // Tee returns a handler that stores each record, and passes it to the handler to.

@@ -51,13 +51,13 @@ type Move struct {
 	Out    bool      `json:"out"`    // from this server; false: to it
 	Client uint64    `json:"client"` // its id in FromRoom; 0: the room itself moves
 	// FromServer, FromRoom, ToServer and ToRoom are the ends of the move.
-	FromServer string        `json:"from_server"`
-	FromRoom   string        `json:"from_room"`
-	ToServer   string        `json:"to_server"`
-	ToRoom     string        `json:"to_room"`
-	State      MoveState     `json:"state"` // after the newest step
-	Text       string        `json:"text"`  // details of the newest step, such as an error
-	Took       time.Duration `json:"took_ns"`
+	FromServer string        `json:"from_server"` // id of the server that it leaves
+	FromRoom   string        `json:"from_room"`   // the room that it leaves
+	ToServer   string        `json:"to_server"`   // id of the server that it moves to
+	ToRoom     string        `json:"to_room"`     // the room that it moves to
+	State      MoveState     `json:"state"`       // after the newest step
+	Text       string        `json:"text"`        // details of the newest step, such as an error
+	Took       time.Duration `json:"took_ns"`     // from its first to its newest step
 	began      time.Duration
 }
 

@@ -9,62 +9,59 @@ import (
 type View struct {
 	// Tick is the tick after which the view was taken.
 	Tick      uint64 `json:"tick"`
-	Rate      string `json:"rate"`
-	FixedRate string `json:"fixed_rate"`
+	Rate      string `json:"rate"`       // tick rate
+	FixedRate string `json:"fixed_rate"` // rate of fixed steps
 	// Scale is the time scale of the next tick, such as "1/2"; without a pause or slow motion it is
 	// empty.
 	Scale       string      `json:"time_scale,omitempty"`
-	Quarantined int         `json:"quarantined"`
-	Stages      []DumpStage `json:"stages"`
+	Quarantined int         `json:"quarantined"` // number of systems in quarantine
+	Stages      []DumpStage `json:"stages"`      // in the order of running
 }
 
 // DumpStage is one stage of the loop for printing.
 type DumpStage struct {
-	// Stage is 0 for the last group: systems that have not taken effect yet, so that their stages
-	// are unknown.
+	// Stage is 0, in JSON the empty string, for the last group: systems that have not taken effect
+	// yet, so that their stages are unknown.
 	Stage   Stage        `json:"stage"`
-	Systems []DumpSystem `json:"systems"`
+	Systems []DumpSystem `json:"systems"` // in the order of running
 }
 
 // DumpSystem is one system of a stage for printing.
 type DumpSystem struct {
-	Name string `json:"name"`
+	Name string `json:"name"` // of the system
 	// Groups are the names of the groups around the system, the outermost first.
-	Groups   []string `json:"groups,omitempty"`
-	Place    Place    `json:"place"`
-	Priority int      `json:"priority"`
-	Before   []string `json:"before,omitempty"`
-	After    []string `json:"after,omitempty"`
-	// Periodic, Period, CatchUp, Scaled and Gap are as in Spec.
-	Periodic bool          `json:"periodic,omitempty"`
-	Period   time.Duration `json:"period_ns,omitempty"`
-	CatchUp  int           `json:"catch_up,omitempty"`
-	Scaled   bool          `json:"scaled,omitempty"`
-	Gap      bool          `json:"gap,omitempty"`
+	Groups   []string      `json:"groups,omitempty"`
+	Place    Place         `json:"place"`               // body, head or tail of the stage
+	Priority int           `json:"priority"`            // lower ones run first
+	Before   []string      `json:"before,omitempty"`    // names that run later
+	After    []string      `json:"after,omitempty"`     // names that run earlier
+	Periodic bool          `json:"periodic,omitempty"`  // it runs once its period has passed
+	Period   time.Duration `json:"period_ns,omitempty"` // 0: it runs in every pass
+	CatchUp  int           `json:"catch_up,omitempty"`  // most runs in a pass
+	Scaled   bool          `json:"scaled,omitempty"`    // its period is of scaled time
+	Gap      bool          `json:"gap,omitempty"`       // its period is from one call to the next
 	// Conditional is true if the system, or a group around it, has a RunIf.
 	Conditional bool `json:"conditional,omitempty"`
 	// Once is true if the system runs once per tick, before the first fixed step. Only in
 	// FixedUpdate.
 	Once     bool `json:"once,omitempty"`
-	Critical bool `json:"critical,omitempty"`
+	Critical bool `json:"critical,omitempty"` // a panic of it ends the room
 	// Pending is true if the system, or a change of it, takes effect at the next Initialization.
-	Pending bool `json:"pending,omitempty"`
-	// Disabled and quarantined systems do not run. Off names the disabled ones among the system and
-	// its groups. Quarantine is the number of ticks left.
-	Disabled   bool     `json:"disabled,omitempty"`
-	Off        []string `json:"off,omitempty"`
-	Quarantine uint64   `json:"quarantine_ticks,omitempty"`
-	Panics     uint64   `json:"panics,omitempty"`
+	Pending    bool     `json:"pending,omitempty"`
+	Disabled   bool     `json:"disabled,omitempty"`         // it does not run
+	Off        []string `json:"off,omitempty"`              // it and its groups, if disabled
+	Quarantine uint64   `json:"quarantine_ticks,omitempty"` // ticks left in quarantine
+	Panics     uint64   `json:"panics,omitempty"`           // since it was registered
 	// Cost is the time that the system's calls at this stage have taken since it was registered.
 	Cost *DumpCost `json:"cost,omitempty"`
 }
 
 // DumpCost holds the times of a system's calls. The error of the quantiles is at most 12.5 %.
 type DumpCost struct {
-	Runs uint64        `json:"runs"`
-	Mean time.Duration `json:"mean_ns"`
-	P50  time.Duration `json:"p50_ns"`
-	P99  time.Duration `json:"p99_ns"`
+	Runs uint64        `json:"runs"`    // calls
+	Mean time.Duration `json:"mean_ns"` // of a call
+	P50  time.Duration `json:"p50_ns"`  // median of a call
+	P99  time.Duration `json:"p99_ns"`  // 99th percentile of a call
 }
 
 // Dump returns the stages with their systems in the order of running, including disabled systems.

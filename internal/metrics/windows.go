@@ -59,19 +59,19 @@ func quantile(buckets []uint32, share float64) time.Duration {
 // Window is an account of the ticks of all rooms in the recent past. The percentiles are rounded up
 // by at most 4.4 %.
 type Window struct {
-	Span     time.Duration `json:"span_ns"` // at most; it includes the running slot of five seconds
-	Ticks    uint64        `json:"ticks"`
-	Overruns uint64        `json:"overruns"`
-	Dropped  uint64        `json:"dropped"`
-	Tick     Quantiles     `json:"tick"`
-	Lateness Quantiles     `json:"lateness"`
+	Span     time.Duration `json:"span_ns"`  // at most, with the running slot of 5 s
+	Ticks    uint64        `json:"ticks"`    // ticks that ran
+	Overruns uint64        `json:"overruns"` // ticks longer than the period
+	Dropped  uint64        `json:"dropped"`  // ticks that were due and never ran
+	Tick     Quantiles     `json:"tick"`     // durations of ticks
+	Lateness Quantiles     `json:"lateness"` // from the deadline of a tick to its start
 }
 
 // Quantiles are percentiles of durations.
 type Quantiles struct {
-	P50 time.Duration `json:"p50_ns"`
-	P95 time.Duration `json:"p95_ns"`
-	P99 time.Duration `json:"p99_ns"`
+	P50 time.Duration `json:"p50_ns"` // median
+	P95 time.Duration `json:"p95_ns"` // 95th percentile
+	P99 time.Duration `json:"p99_ns"` // 99th percentile
 	Max time.Duration `json:"max_ns"` // exact
 }
 

@@ -56,13 +56,11 @@ func (m *Monitor) Facts() Facts {
 
 // Measure is one of the measures of a window. Its values are shares of the tick period.
 type Measure struct {
-	Name string  `json:"name"`
-	Now  float64 `json:"now"` // in the last window
-	Hot  float64 `json:"hot"` // in the last hot window
-	// A window with Raise or more raises the level. One below Calm counts in full towards a step
-	// down.
-	Calm  float64 `json:"calm"`
-	Raise float64 `json:"raise"`
+	Name  string  `json:"name"`  // of the measure
+	Now   float64 `json:"now"`   // in the last window
+	Hot   float64 `json:"hot"`   // in the last hot window
+	Calm  float64 `json:"calm"`  // a window below it counts towards a step down
+	Raise float64 `json:"raise"` // a window from here on raises the level
 }
 
 // Measures returns the measures with their limits.

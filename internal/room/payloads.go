@@ -25,7 +25,7 @@ const (
 
 // Payload is a message of a watched method.
 type Payload struct {
-	Tick   uint64 `json:"tick"`
+	Tick   uint64 `json:"tick"`   // in which it arrived
 	Client uint64 `json:"client"` // that has sent it; 0: the server
 	Stage  string `json:"stage"`  // that the sender has named; empty: the method's default
 	// Outcome has the values of the label outcome of netloop_rpcs_total; a message that waits for
@@ -35,7 +35,7 @@ type Payload struct {
 	// is longer than maxPayload, Value is a string with its beginning, and Cut is the number of
 	// the other bytes.
 	Value json.RawMessage `json:"value"`
-	Cut   int             `json:"cut"`
+	Cut   int             `json:"cut"` // bytes left out of value
 
 	msg any // until the outcome is known
 }

@@ -11,59 +11,59 @@ import (
 
 // Forms describes the messages of a schema, for a page that makes forms of them.
 type Forms struct {
-	Methods []MethodForm `json:"methods"`
+	Methods []MethodForm `json:"methods"` // as declared
 	// Input is the type of inputs, or nil.
-	Input *TypeForm `json:"input"`
+	Input *TypeForm `json:"input"` // of a fixed step; null without inputs
 	// Messages are the fields of the protobuf messages that occur, by their full names.
 	Messages map[string][]ProtoForm `json:"messages"`
 }
 
 // MethodForm describes a method.
 type MethodForm struct {
-	Name       string      `json:"name"`
-	Call       bool        `json:"call"`
-	ServerOnly bool        `json:"server_only"`
-	Handled    bool        `json:"handled"` // by the room
-	Secret     bool        `json:"secret"`
-	Stages     []StageForm `json:"stages"` // the default first
-	Message    *TypeForm   `json:"message"`
-	Answer     *TypeForm   `json:"answer"` // of a call
-	Timeout    int64       `json:"timeout_ms"`
+	Name       string      `json:"name"`        // as declared
+	Call       bool        `json:"call"`        // it has an answer
+	ServerOnly bool        `json:"server_only"` // clients may not send it
+	Handled    bool        `json:"handled"`     // by the room
+	Secret     bool        `json:"secret"`      // its messages are not shown
+	Stages     []StageForm `json:"stages"`      // the default first
+	Message    *TypeForm   `json:"message"`     // of the message
+	Answer     *TypeForm   `json:"answer"`      // of a call
+	Timeout    int64       `json:"timeout_ms"`  // of a call, in milliseconds
 }
 
 // StageForm is a stage by its name and its number on the wire.
 type StageForm struct {
-	Name   string `json:"name"`
-	Number uint32 `json:"number"`
+	Name   string `json:"name"`   // of the stage
+	Number uint32 `json:"number"` // on the wire
 }
 
 // TypeForm describes a type.
 type TypeForm struct {
-	Kind   string      `json:"kind"` // of codec.Kind
-	Text   string      `json:"text"` // the type text of docs/WIRE.md
-	Max    int         `json:"max,omitempty"`
-	Of     string      `json:"of,omitempty"` // of a protobuf message, its full name
-	Elem   *TypeForm   `json:"elem,omitempty"`
-	Fields []FieldForm `json:"fields,omitempty"`
+	Kind   string      `json:"kind"`             // of codec.Kind
+	Text   string      `json:"text"`             // the type text of docs/WIRE.md
+	Max    int         `json:"max,omitempty"`    // limit, length or bits
+	Of     string      `json:"of,omitempty"`     // of a protobuf message, its full name
+	Elem   *TypeForm   `json:"elem,omitempty"`   // of a list or map
+	Fields []FieldForm `json:"fields,omitempty"` // of a struct
 }
 
 // FieldForm is a field of a struct.
 type FieldForm struct {
-	Name string    `json:"name"`
-	Type *TypeForm `json:"type"`
+	Name string    `json:"name"` // of the field
+	Type *TypeForm `json:"type"` // of the field
 }
 
 // ProtoForm is a field of a protobuf message, as the client's decoder reads it.
 type ProtoForm struct {
-	No       int      `json:"no"`
-	Name     string   `json:"name"`
-	Kind     string   `json:"kind"`
-	Repeated bool     `json:"repeated"`
-	Optional bool     `json:"optional"`
-	Of       string   `json:"of"`
-	Oneof    string   `json:"oneof,omitempty"`
-	Values   []string `json:"values,omitempty"` // names of an enum, and their numbers
-	Numbers  []int    `json:"numbers,omitempty"`
+	No       int      `json:"no"`                // number of the field
+	Name     string   `json:"name"`              // of the field
+	Kind     string   `json:"kind"`              // type of the field
+	Repeated bool     `json:"repeated"`          // it is a list
+	Optional bool     `json:"optional"`          // it may be absent
+	Of       string   `json:"of"`                // full name of a message or enum
+	Oneof    string   `json:"oneof,omitempty"`   // name of its oneof; left out without one
+	Values   []string `json:"values,omitempty"`  // names of an enum, and their numbers
+	Numbers  []int    `json:"numbers,omitempty"` // of the values
 }
 
 // Forms returns the description of the schema's messages, for a room that handles some methods.

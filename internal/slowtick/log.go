@@ -135,7 +135,7 @@ func (l *Log) bounds() {
 // Report lists recorded ticks, for people and programs.
 type Report struct {
 	Budget time.Duration `json:"budget_ns"` // the tick period
-	Ticks  []Record      `json:"ticks"`
+	Ticks  []Record      `json:"ticks"`     // the recorded ticks
 }
 
 // Last returns the newest ticks, the oldest of them first. Any goroutine may call it.

@@ -13,10 +13,10 @@ const maxSystems = 64
 
 // Record is one tick. Times are in nanoseconds of the server's monotonic clock.
 type Record struct {
-	Tick     uint64        `json:"tick"`
-	Start    time.Duration `json:"start_ns"`
+	Tick     uint64        `json:"tick"`        // number
+	Start    time.Duration `json:"start_ns"`    // by the clock of the server
 	Lateness time.Duration `json:"lateness_ns"` // from its deadline to its start
-	Duration time.Duration `json:"duration_ns"`
+	Duration time.Duration `json:"duration_ns"` // from its start to its end
 	// Cause is the reason why the tick was late or too long; it is empty for all other ticks.
 	Cause Cause `json:"cause"`
 	// Blame is the slowest system.
@@ -29,29 +29,29 @@ type Record struct {
 	Others  Others   `json:"others"`
 	// Dropped is the number of ticks dropped just before this one.
 	Dropped    uint64 `json:"dropped"`
-	FixedSteps int    `json:"fixed_steps"`
+	FixedSteps int    `json:"fixed_steps"` // that it ran
 	Facts
-	GC GC `json:"gc"`
+	GC GC `json:"gc"` // work of the garbage collector since the last tick
 }
 
 // System is the cost of one system at one stage.
 type System struct {
-	Name  string        `json:"name"`
-	Stage string        `json:"stage"`
-	Cost  time.Duration `json:"cost_ns"`
-	Runs  int           `json:"runs"`
+	Name  string        `json:"name"`    // of the system
+	Stage string        `json:"stage"`   // of the calls
+	Cost  time.Duration `json:"cost_ns"` // its time
+	Runs  int           `json:"runs"`    // calls
 }
 
 // Others is the cost of the systems that a record does not name.
 type Others struct {
-	Systems int           `json:"systems"`
-	Cost    time.Duration `json:"cost_ns"`
+	Systems int           `json:"systems"` // number
+	Cost    time.Duration `json:"cost_ns"` // of them together
 }
 
 // Facts holds the room's data of a tick, in addition to the loop's record.
 type Facts struct {
 	Overload uint8 `json:"overload"` // level
-	Clients  int   `json:"clients"`
+	Clients  int   `json:"clients"`  // of the room
 	Arrivals int   `json:"arrivals"` // arrivals that the tick's poll took
 	// Queues is the number of messages that wait for each stage after the tick. Work is the number
 	// of running pieces of work that were given to Go.
@@ -63,9 +63,9 @@ type Facts struct {
 
 // Sender is the cost of a client's messages. Client 0 is the server itself.
 type Sender struct {
-	Client uint64        `json:"client"`
-	Method string        `json:"method"` // method of the client's slowest message
-	Cost   time.Duration `json:"cost_ns"`
+	Client uint64        `json:"client"`  // id; 0: the server itself
+	Method string        `json:"method"`  // method of the client's slowest message
+	Cost   time.Duration `json:"cost_ns"` // time of its messages
 }
 
 // GC is the work of the garbage collector from the end of the previous tick to the end of this

@@ -69,9 +69,9 @@ type Dumper struct {
 
 // File is a written trace.
 type File struct {
-	Tick  uint64 `json:"tick"`
-	Name  string `json:"name"`
-	Bytes int64  `json:"bytes"`
+	Tick  uint64 `json:"tick"`  // the slow tick
+	Name  string `json:"name"`  // of the file
+	Bytes int64  `json:"bytes"` // size
 }
 
 // Files returns the last written files, the oldest first. Any goroutine may call it.

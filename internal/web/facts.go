@@ -32,25 +32,28 @@ type Schema struct {
 
 // Connect is the content of /connect.json.
 type Connect struct {
-	Address           string   `json:"address"` // host:port, as reachable for the browser
-	Path              string   `json:"path"`
-	CertificateHashes []string `json:"certificateHashes"`
-	WebSocket         string   `json:"webSocket,omitempty"`
-	Schema            struct {
-		Name        string `json:"name"`
-		Major       int    `json:"major"`
-		Minor       int    `json:"minor"`
-		Fingerprint string `json:"fingerprint"`
-	} `json:"schema"`
-	Version  string   `json:"version"`
-	Protocol int      `json:"protocol"`
-	Refused  *Refusal `json:"refused,omitempty"`
+	Address           string        `json:"address"`             // host:port for the browser
+	Path              string        `json:"path"`                // of WebTransport
+	CertificateHashes []string      `json:"certificateHashes"`   // SHA-256 to pin, in base64
+	WebSocket         string        `json:"webSocket,omitempty"` // URL or path
+	Schema            ConnectSchema `json:"schema"`              // the game's
+	Version           string        `json:"version"`             // of netloop
+	Protocol          int           `json:"protocol"`            // version of the wire protocol
+	Refused           *Refusal      `json:"refused,omitempty"`   // why the browser would be refused
+}
+
+// ConnectSchema identifies the game in /connect.json.
+type ConnectSchema struct {
+	Name        string `json:"name"`        // of the game
+	Major       int    `json:"major"`       // another one does not connect
+	Minor       int    `json:"minor"`       // client and server use the smaller one
+	Fingerprint string `json:"fingerprint"` // hash of the schema, in hexadecimal digits
 }
 
 // Refusal is the reason why the server would refuse a connection from the address of a request.
 type Refusal struct {
-	Code int    `json:"code"`
-	Text string `json:"text"`
+	Code int    `json:"code"` // as in the goodbye of the wire
+	Text string `json:"text"` // for a person
 }
 
 // ConnectFor returns the content of /connect.json for a browser that requested a host, with or

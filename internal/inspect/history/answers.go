@@ -36,33 +36,33 @@ func (b *budget) take(size int) bool {
 
 // Head is the answer about the recording as a whole.
 type Head struct {
-	Name     string            `json:"name"`
-	Bytes    int64             `json:"bytes"`
-	Schema   string            `json:"schema"`
-	Room     string            `json:"room"`
-	Kind     string            `json:"kind"`
-	Seed     string            `json:"seed"` // 64 bits, as text; empty for a running room
-	Settings map[string]string `json:"settings"`
+	Name     string            `json:"name"`     // of the file, for people
+	Bytes    int64             `json:"bytes"`    // size of the file, or of the records
+	Schema   string            `json:"schema"`   // name of the game
+	Room     string            `json:"room"`     // name of the room; empty: the default one
+	Kind     string            `json:"kind"`     // of the room
+	Seed     string            `json:"seed"`     // 64 bits, as text; empty for a running room
+	Settings map[string]string `json:"settings"` // of the server, as recorded
 	// TickRate and FixedRate are fractions, in Hz.
 	TickRate  [2]uint64       `json:"tick_rate"`
 	FixedRate [2]uint64       `json:"fixed_rate"`
-	Classes   []inspect.Class `json:"classes"`
-	Methods   []Method        `json:"methods"`
-	// Ticks is the number of ticks that have been replayed so far, First and Last are the first
-	// and the last of them.
+	Classes   []inspect.Class `json:"classes"` // of objects
+	Methods   []Method        `json:"methods"` // declared messages
+	// Ticks is the number of ticks that have been replayed so far. First and Last are the first and
+	// the last of them.
 	Ticks int    `json:"ticks"`
 	First uint64 `json:"first"`
 	Last  uint64 `json:"last"`
 	// Progress is the part of the file that has been replayed, from 0 to 1.
 	Progress float64 `json:"progress"`
-	Outcome  Outcome `json:"outcome"`
+	Outcome  Outcome `json:"outcome"` // of the replay so far
 }
 
 // Method is a message that clients send.
 type Method struct {
-	Name       string `json:"name"`
-	Call       bool   `json:"call"`
-	ServerOnly bool   `json:"server_only"`
+	Name       string `json:"name"`        // as declared
+	Call       bool   `json:"call"`        // it has an answer
+	ServerOnly bool   `json:"server_only"` // clients may not send it
 }
 
 // restricted returns the same recording for a caller without the role write.
@@ -135,9 +135,9 @@ func (r *Recording) asOf(tick uint64) (position int, err error) {
 
 // Around are a tick, and the ticks before and after it; 0 is none.
 type Around struct {
-	Tick     uint64 `json:"tick"`
-	Previous uint64 `json:"previous"`
-	Next     uint64 `json:"next"`
+	Tick     uint64 `json:"tick"`     // asked tick, or the last one before if the room slept
+	Previous uint64 `json:"previous"` // the tick before it; 0: none
+	Next     uint64 `json:"next"`     // the tick after it; 0: none
 }
 
 func (r *Recording) around(position int) (a Around) {
@@ -155,7 +155,7 @@ func (r *Recording) around(position int) (a Around) {
 // fit: the next part begins after the last id.
 type StateAnswer struct {
 	Around
-	Objects []inspect.Object `json:"objects"`
+	Objects []inspect.Object `json:"objects"` // by slot
 	More    int              `json:"more"`
 }
 
@@ -194,26 +194,26 @@ func (r *Recording) State(tick uint64, class string, after state.ID) (StateAnswe
 // number of objects that did not fit.
 type DiffAnswer struct {
 	Around
-	With    uint64           `json:"with"`
-	Added   []inspect.Object `json:"added"`
-	Removed []inspect.Object `json:"removed"`
-	Changed []ChangedRow     `json:"changed"`
+	With    uint64           `json:"with"`    // the other tick
+	Added   []inspect.Object `json:"added"`   // objects that the other tick lacks
+	Removed []inspect.Object `json:"removed"` // objects that the asked tick lacks
+	Changed []ChangedRow     `json:"changed"` // objects with other values
 	More    int              `json:"more"`
 }
 
 // ChangedRow is an object with other values.
 type ChangedRow struct {
-	ID     string         `json:"id"`
-	Class  string         `json:"class"`
-	Owner  uint64         `json:"owner"`
-	Fields []ChangedField `json:"fields"`
+	ID     string         `json:"id"`     // slot and generation
+	Class  string         `json:"class"`  // of the object
+	Owner  uint64         `json:"owner"`  // client that owns it; 0: none
+	Fields []ChangedField `json:"fields"` // those with other values
 }
 
 // ChangedField is a value of an object in the two states.
 type ChangedField struct {
-	Field string          `json:"field"`
-	Was   json.RawMessage `json:"was"`
-	Now   json.RawMessage `json:"now"`
+	Field string          `json:"field"` // name of the field
+	Was   json.RawMessage `json:"was"`   // its value in the other tick
+	Now   json.RawMessage `json:"now"`   // its value in the asked tick
 }
 
 // Diff returns the difference of the state of a tick from another one; 0 is the tick before it.

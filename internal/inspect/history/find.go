@@ -11,10 +11,10 @@ import (
 
 // Found is a tick in which a query matched.
 type Found struct {
-	Tick   uint64          `json:"tick"`
-	Object string          `json:"object"`
-	Field  string          `json:"field"`
-	Value  json.RawMessage `json:"value"`
+	Tick   uint64          `json:"tick"`   // in which the field got the value
+	Object string          `json:"object"` // slot and generation
+	Field  string          `json:"field"`  // name of the field
+	Value  json.RawMessage `json:"value"`  // of the field
 }
 
 const (
@@ -40,8 +40,8 @@ type search struct {
 // did not fit. Next is the tick at which a further search continues, 0 at the end of the known
 // ticks.
 type FindAnswer struct {
-	Query string  `json:"query"`
-	Found []Found `json:"found"`
+	Query string  `json:"query"` // the asked one
+	Found []Found `json:"found"` // matches
 	More  int     `json:"more"`
 	Next  uint64  `json:"next"`
 }

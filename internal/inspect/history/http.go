@@ -3,38 +3,28 @@ package history
 import (
 	"cmp"
 	"context"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
 	"time"
 
 	"github.com/netloop/netloop/internal/admin"
+	"github.com/netloop/netloop/internal/apidoc"
 	"github.com/netloop/netloop/internal/netvar/state"
 )
 
-// Page returns the answer to a query, which is served as JSON. An error that is a *admin.Refusal
-// sets the HTTP status.
-type Page = func(context.Context, url.Values) (any, error)
-
-// Route is a page of the recordings.
-type Route struct {
-	Method, Path string
-	Query        string // the parameters, as the documentation shows them
-	About        string
-	Page         Page
-}
-
 // Routes returns the pages, except for Receive.
-func (s *Recordings) Routes() []Route {
+func (s *Recordings) Routes() []admin.Route {
 	return append(s.AnswerRoutes(),
-		Route{"GET", "/api/recordings", "", "the files that can be opened", s.filesPage},
-		Route{"POST", "/api/recordings/open", "?name=run.rec", "opens a file", s.openPage},
+		admin.Route{Path: "/api/recordings", Text: "the files that can be opened", Answer: FilesAnswer{}, Read: s.filesPage},
+		admin.Route{Path: "/api/recordings/open", Query: "?name=run.rec", Text: "opens a file", Answer: Head{}, Post: s.openPage},
 	)
 }
 
 // AnswerRoutes returns the pages about the open recording.
-func (s *Recordings) AnswerRoutes() []Route {
-	of := func(answer func(context.Context, *Recording, *params) (any, error)) Page {
+func (s *Recordings) AnswerRoutes() []admin.Route {
+	of := func(answer func(context.Context, *Recording, *params) (any, error)) func(context.Context, url.Values) (any, error) {
 		return func(ctx context.Context, v url.Values) (any, error) {
 			p := &params{values: v}
 			return s.use(func(r *Recording) (any, error) {
@@ -49,13 +39,13 @@ func (s *Recordings) AnswerRoutes() []Route {
 			})
 		}
 	}
-	return []Route{
-		{"GET", "/api/recording", "", "the open recording: game, classes, known ticks, outcome", of(headPage)},
-		{"GET", "/api/recording/ticks", "?from=1&to=600&rows=1000", "counts of the ticks, and lanes of the clients", of(ticksPage)},
-		{"GET", "/api/recording/state", "?tick=60&class=ship&after=17.3", "the objects as of a tick", of(statePage)},
-		{"GET", "/api/recording/diff", "?tick=60&with=1", "what a tick has changed, or the difference from another one", of(diffPage)},
-		{"GET", "/api/recording/messages", "?tick=60", "messages and inputs of a tick", of(messagesPage)},
-		{"GET", "/api/recording/find", "?q=ship[17.3].Shield == 0&from=1&to=600", "the ticks in which a field gets a value", of(findPage)},
+	return []admin.Route{
+		{Path: "/api/recording", Text: "the open recording: game, classes, known ticks, outcome", Answer: Head{}, Read: of(headPage)},
+		{Path: "/api/recording/ticks", Query: "?from=1&to=600&rows=1000", Text: "counts of the ticks, and lanes of the clients", Answer: TicksAnswer{}, Read: of(ticksPage)},
+		{Path: "/api/recording/state", Query: "?tick=60&class=ship&after=17.3", Text: "the objects as of a tick", Answer: StateAnswer{}, Read: of(statePage)},
+		{Path: "/api/recording/diff", Query: "?tick=60&with=1", Text: "what a tick has changed, or the difference from another one", Answer: DiffAnswer{}, Read: of(diffPage)},
+		{Path: "/api/recording/messages", Query: "?tick=60", Text: "messages and inputs of a tick", Answer: MessagesAnswer{}, Read: of(messagesPage)},
+		{Path: "/api/recording/find", Query: "?q=ship[17.3].Shield == 0&from=1&to=600", Text: "the ticks in which a field gets a value", Answer: FindAnswer{}, Read: of(findPage)},
 	}
 }
 
@@ -142,8 +132,8 @@ func findPage(ctx context.Context, r *Recording, p *params) (any, error) {
 
 // FilesAnswer lists the files that can be opened.
 type FilesAnswer struct {
-	Files []FileRow `json:"files"`
-	More  int       `json:"more"`
+	Files []FileRow `json:"files"` // the newest first
+	More  int       `json:"more"`  // files that are not listed
 }
 
 func (s *Recordings) filesPage(context.Context, url.Values) (any, error) {
@@ -173,12 +163,32 @@ func (s *Recordings) Receive(w http.ResponseWriter, r *http.Request) {
 	})(w, r)
 }
 
-// Handler serves all pages, for clients of this machine.
+// List returns the entries of /api.
+func (s *Recordings) List() []admin.Listed {
+	all := append(admin.List(s.Routes()), admin.Listed{Method: http.MethodPost, Path: ReceivePath, Query: "?name=run.rec", Text: "opens the recording in the body", Fields: apidoc.Fields(Head{})})
+	for i := range all {
+		all[i].Role = "none"
+	}
+	return all
+}
+
+// Handler serves all pages, for clients of this machine. / and /api list them.
 func (s *Recordings) Handler() *http.ServeMux {
 	mux := http.NewServeMux()
-	for _, route := range s.Routes() {
-		mux.HandleFunc(route.Method+" "+route.Path, admin.Ask(route.Page))
+	for _, r := range s.Routes() {
+		if r.Post != nil {
+			mux.HandleFunc("POST "+r.Path, admin.Ask(r.Post))
+		} else {
+			mux.HandleFunc("GET "+r.Path, admin.Ask(r.Read))
+		}
 	}
 	mux.HandleFunc("POST "+ReceivePath, s.Receive)
+	all := s.List()
+	index := admin.Index("netloop inspect", all)
+	mux.HandleFunc("GET /api", admin.Ask(func(context.Context, url.Values) (any, error) { return all, nil }))
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = io.WriteString(w, index) // the client may have disconnected
+	})
 	return mux
 }

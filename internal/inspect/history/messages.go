@@ -15,7 +15,7 @@ import (
 // which the room has read them. More is the number of facts that did not fit into the answer.
 type MessagesAnswer struct {
 	Around
-	Arrivals []Arrival `json:"arrivals"`
+	Arrivals []Arrival `json:"arrivals"` // in the order in which the room read them
 	More     int       `json:"more"`
 }
 
@@ -23,13 +23,13 @@ type MessagesAnswer struct {
 type Arrival struct {
 	// Kind is message, inputs, join, drop, post, result or other.
 	Kind   string `json:"kind"`
-	Client uint64 `json:"client,omitempty"`
+	Client uint64 `json:"client,omitempty"` // id of the client; left out without one
 	// AtNS is the time from the arrival to the start of the tick.
 	AtNS int64 `json:"at_ns,omitempty"`
 	// Method, Stage and Call are those of a message.
-	Method string `json:"method,omitempty"`
-	Stage  string `json:"stage,omitempty"`
-	Call   uint64 `json:"call,omitempty"`
+	Method string `json:"method,omitempty"` // of a message
+	Stage  string `json:"stage,omitempty"`  // of a message
+	Call   uint64 `json:"call,omitempty"`   // number of a call
 	// Value is the message as JSON; null if it cannot be decoded. A secret method has none.
 	Value json.RawMessage `json:"value,omitempty"`
 	// Inputs are those of a packet, the newest first. A packet repeats older ones.
@@ -40,8 +40,8 @@ type Arrival struct {
 
 // InputRow is an input of a fixed step.
 type InputRow struct {
-	Step  uint64          `json:"step"`
-	Value json.RawMessage `json:"value"`
+	Step  uint64          `json:"step"`  // number of the fixed step
+	Value json.RawMessage `json:"value"` // of the input
 }
 
 // withhold removes the content of a fact, and the text of an error, which may repeat the content.

@@ -84,8 +84,8 @@ func (s *Recordings) use(fn func(r *Recording) (any, error)) (any, error) {
 
 // FileRow is a file of the folder.
 type FileRow struct {
-	Name  string `json:"name"`
-	Bytes int64  `json:"bytes"`
+	Name  string `json:"name"`  // within the folder
+	Bytes int64  `json:"bytes"` // size of the file
 	// Modified is the time of the last write, in seconds since 1970.
 	Modified int64 `json:"modified_seconds"`
 }

@@ -21,27 +21,27 @@ const (
 // fewer. Its counts are sums over these ticks, its Objects is the number after the last of them,
 // and its Late is their largest lateness.
 type TicksAnswer struct {
-	Every   int      `json:"every"`
-	Ticks   []uint64 `json:"ticks"` // the first of each row
-	Objects []uint32 `json:"objects"`
-	Added   []uint32 `json:"added"`
-	Removed []uint32 `json:"removed"`
-	Changed []uint32 `json:"changed"`
+	Every   int      `json:"every"`   // ticks of a row
+	Ticks   []uint64 `json:"ticks"`   // the first of each row
+	Objects []uint32 `json:"objects"` // number after the last tick of the row
+	Added   []uint32 `json:"added"`   // new objects
+	Removed []uint32 `json:"removed"` // ended objects
+	Changed []uint32 `json:"changed"` // changed objects
 
-	Joins    []uint32 `json:"joins"`
-	Leaves   []uint32 `json:"leaves"`
-	Drops    []uint32 `json:"drops"`
-	Resumes  []uint32 `json:"resumes"`
-	Messages []uint32 `json:"messages"`
-	Inputs   []uint32 `json:"inputs"`
-	Posts    []uint32 `json:"posts"`
-	Results  []uint32 `json:"results"`
-	Dropped  []uint32 `json:"dropped"`
-	LateNS   []int64  `json:"late_ns"`
+	Joins    []uint32 `json:"joins"`    // clients that joined
+	Leaves   []uint32 `json:"leaves"`   // clients that left
+	Drops    []uint32 `json:"drops"`    // lost connections
+	Resumes  []uint32 `json:"resumes"`  // resumed connections
+	Messages []uint32 `json:"messages"` // messages of clients
+	Inputs   []uint32 `json:"inputs"`   // packets of inputs
+	Posts    []uint32 `json:"posts"`    // events from outside of the room
+	Results  []uint32 `json:"results"`  // ended work that was given to Go
+	Dropped  []uint32 `json:"dropped"`  // ticks dropped before
+	LateNS   []int64  `json:"late_ns"`  // largest lateness of the row
 
 	// Methods counts messages by their name.
 	Methods map[string][]uint32 `json:"methods"`
-	Lanes   []LaneAnswer        `json:"lanes"`
+	Lanes   []LaneAnswer        `json:"lanes"` // clients, by id
 	// MoreLanes is the number of clients beyond the largest number of lanes.
 	MoreLanes int `json:"more_lanes"`
 }
@@ -49,12 +49,12 @@ type TicksAnswer struct {
 // LaneAnswer is a client of the ticks. From and To are the ticks of its join and leave; To is 0 if
 // it has not left.
 type LaneAnswer struct {
-	Client   uint64   `json:"client"`
-	Subject  string   `json:"subject"`
-	From     uint64   `json:"from"`
-	To       uint64   `json:"to"`
-	Messages []uint32 `json:"messages"`
-	Inputs   []uint32 `json:"inputs"`
+	Client   uint64   `json:"client"`   // id of the client
+	Subject  string   `json:"subject"`  // the player; empty without
+	From     uint64   `json:"from"`     // tick of its join
+	To       uint64   `json:"to"`       // tick of its leave; 0: it has not left
+	Messages []uint32 `json:"messages"` // by row
+	Inputs   []uint32 `json:"inputs"`   // packets of inputs, by row
 }
 
 // Ticks returns the counts of the ticks from one to another, in at most so many rows.

@@ -21,10 +21,9 @@ type Snapshot struct {
 	// Uptime is the time from the start of the server to the start of its newest tick, or to the
 	// moment of the snapshot if no tick has begun for two periods. Ticks divided by Uptime between
 	// two snapshots is therefore an exact rate, which decreases during a stall.
-	Uptime time.Duration `json:"uptime_ns"`
-	// Tick has the durations of ticks, Lateness their delays after their deadlines.
-	Tick     Histogram `json:"tick_us"`
-	Lateness Histogram `json:"lateness_us"`
+	Uptime   time.Duration `json:"uptime_ns"`
+	Tick     Histogram     `json:"tick_us"`     // durations: buckets as [lowest microsecond, count]
+	Lateness Histogram     `json:"lateness_us"` // delays after the deadlines, likewise
 }
 
 // Decode reads one Snapshot from JSON. It never panics. The Snapshot returned with an error is not
