@@ -2,6 +2,7 @@ package netloop
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,6 +17,7 @@ import (
 	"github.com/netloop/netloop/internal/build"
 	"github.com/netloop/netloop/internal/directory"
 	"github.com/netloop/netloop/internal/inspect"
+	"github.com/netloop/netloop/internal/inspect/history"
 	"github.com/netloop/netloop/internal/metrics"
 	"github.com/netloop/netloop/internal/netem"
 	"github.com/netloop/netloop/internal/recording"
@@ -344,20 +346,22 @@ func (s *Server) keepTicks(r *Room) {
 
 // keptRoutes returns the pages of past ticks.
 func (s *Server) keptRoutes() []admin.Route {
-	all := []admin.Route{{Path: "/api/recording/last", Query: "?room=lobby", Text: "takes the past ticks of a room that are in memory, for the pages of /api/recording", Act: s.lastTicksPage, ByReaders: true}}
-	all = append(all, admin.Route{Path: "/api/recording/file", Text: "these ticks as a file, for server inspect", Page: http.HandlerFunc(s.keptFile), ByWriters: true})
-	return append(all, s.kept.AnswerRoutes()...)
+	return append([]admin.Route{
+		{Path: "/api/recording/last", Query: "?room=lobby", Text: "copies the past ticks of a room that are in memory, also of a room that has ended in the last 10 minutes, for the pages of /api/recording; the last 4 copies are kept", Answer: history.Taken{}, Act: s.lastTicksPage, ByReaders: true},
+		{Path: "/api/recording/past", Text: "these copies, and the ended rooms", Answer: history.PastAnswer{}, Read: s.pastPage},
+		{Path: "/api/recording/file", Query: "?past=1", Text: "a copy as a file, for server inspect", Page: http.HandlerFunc(s.keptFile), ByWriters: true},
+	}, s.copies.Routes()...)
 }
 
 // keptFileTimeout bounds the download of kept ticks, which have some MiB.
 const keptFileTimeout = time.Minute
 
 // keptFile answers /api/recording/file.
-func (s *Server) keptFile(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) keptFile(w http.ResponseWriter, r *http.Request) {
 	_ = http.NewResponseController(w).SetWriteDeadline(s.clock.Wall().Add(keptFileTimeout))
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Disposition", "attachment; filename=ticks.rec")
-	err := s.kept.Export(w)
+	err := s.copies.Export(w, r.URL.Query())
 	var refusal *admin.Refusal
 	switch {
 	case errors.As(err, &refusal): // Nothing has been written.
@@ -370,18 +374,33 @@ func (s *Server) keptFile(w http.ResponseWriter, _ *http.Request) {
 
 // lastTicksPage answers /api/recording/last.
 func (s *Server) lastTicksPage(_ context.Context, query url.Values) (string, error) {
-	r, err := s.queriedRoom(query)
-	if err != nil {
-		return "", err
-	}
-	if r.ring == nil {
+	if s.rings == nil {
 		return "", admin.Refuse(http.StatusNotFound, "no past ticks are kept: start the server with --inspect-ring 60s")
 	}
-	h, err := s.kept.Keep(r.ring)
+	r, err := s.queriedRoom(query)
+	var ring *history.Ring
+	if err == nil {
+		ring = r.ring
+	} else if ended, ok := s.rings.Ended(query.Get("room")); ok {
+		ring = ended
+	} else {
+		return "", err
+	}
+	taken, err := s.copies.Take(ring)
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("ticks %d to %d are shown", h.First, h.Last), nil
+	b, err := json.Marshal(taken)
+	return string(b), err
+}
+
+// pastPage answers /api/recording/past.
+func (s *Server) pastPage(context.Context, url.Values) (any, error) {
+	a := history.PastAnswer{Copies: s.copies.Rows(), Ended: []history.EndedRow{}}
+	if s.rings != nil {
+		a.Ended = s.rings.EndedRows()
+	}
+	return a, nil
 }
 
 // The execution traces of slow ticks, which Config.TraceDir has.

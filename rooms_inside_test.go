@@ -472,12 +472,15 @@ func TestPastTicksEndWithTheirRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = r.e.Step(loop.Input{Tick: 1}) // It runs on.
-	if line, err := s.lastTicksPage(t.Context(), url.Values{"room": {"a"}}); err != nil || line != "ticks 1 to 1 are shown" {
+	if line, err := s.lastTicksPage(t.Context(), url.Values{"room": {"a"}}); err != nil || line != `{"past":1,"first":1,"last":1}` {
 		t.Errorf("%q, %v", line, err)
 	}
 	s.roomEnded(r, nil)
-	if _, err := s.kept.Keep(r.ring); err == nil {
-		t.Error("the room has ended, and its ticks are kept")
+	if line, err := s.lastTicksPage(t.Context(), url.Values{"room": {"a"}}); err != nil || line != `{"past":2,"first":1,"last":1}` {
+		t.Errorf("after the room has ended: %q, %v", line, err)
+	}
+	if a, err := s.pastPage(t.Context(), nil); err != nil || fmt.Sprint(a) != "{[{2 The last 1 s of a 1 1} {1 The last 1 s of a 1 1}] [{a 1}]}" {
+		t.Errorf("%v, %v", a, err)
 	}
 }
 

@@ -84,11 +84,11 @@ type Server struct {
 	traces         *tracedump.Dumper // nil without a TraceDir
 
 	adminCounts admin.Counts
-	lines       inspect.Log         // the newest log lines, for the inspector
-	moves       *inspect.Moves      // the newest moves between servers; nil without a cluster
-	rings       *history.Rings      // nil without Config.InspectRing
-	kept        *history.Recordings // the ticks of a ring that the inspector shows
-	watching    sync.Mutex          // held while it is decided whether a room gets a log of ticks
+	lines       inspect.Log    // the newest log lines, for the inspector
+	moves       *inspect.Moves // the newest moves between servers; nil without a cluster
+	rings       *history.Rings // nil without Config.InspectRing
+	copies      history.Copies // of the ticks of rings, which the inspector shows
+	watching    sync.Mutex     // held while it is decided whether a room gets a log of ticks
 	webCounts   web.Counts
 	origins     *origin.Set // origins of pages that may connect
 	proxies     web.Proxies
@@ -130,7 +130,7 @@ func New(cfg Config, g Game) (*Server, error) {
 	if cfg, err = cfg.validate(); err != nil {
 		return nil, fmt.Errorf("netloop: %w", err)
 	}
-	s := &Server{game: g, schema: g.Schema(), transport: new(transport.Stats), kept: history.NewRecordings(history.RecordingsConfig{})}
+	s := &Server{game: g, schema: g.Schema(), transport: new(transport.Stats)}
 	if cfg.InspectRing > 0 {
 		s.rings = history.NewRings(cfg.InspectRing)
 	}

@@ -150,6 +150,8 @@ var limitRows = map[string][]string{
 		"… an uploaded recording | {bytes maxUpload}",
 		"… files in the list of its folder | {maxFiles}",
 		"… their bytes, of all rooms | {bytes maxKept}, and a copy of each room's state; {maxDrops} are dropped in a tick",
+		"… of ended rooms | {maxEnded} rooms, 10 minutes",
+		"… copies that the inspector shows | {maxCopies}, {bytes maxCopied} besides the newest",
 	},
 	"internal/logging": {
 		"lines of the log that wait to be written | {bytes DefaultMaxPending}",

@@ -3,6 +3,7 @@ package history
 import (
 	"bytes"
 	"io"
+	"time"
 
 	"github.com/netloop/netloop/internal/recording"
 )
@@ -23,7 +24,7 @@ func (r *Recording) Made(all ...*recording.Tick) (*Recording, error) {
 	}
 	made := *r
 	made.cfg.File = bytes.NewReader(f.records.Bytes())
-	made.store, made.lanes, made.kept = f.store, f.lanes, true
+	made.store, made.lanes = f.store, f.lanes
 	return &made, nil
 }
 
@@ -56,6 +57,13 @@ func (r *Recording) Restricted() *Recording { return r.restricted() }
 
 // Bytes returns the bytes of all kept ticks, and their limit.
 func (s *Rings) Bytes() (kept, limit int64) { return s.bytes.Load(), s.limit }
+
+// Release calls release, as a tick at a time of the server's clock does.
+func (s *Rings) Release(now time.Duration) { s.release(now) }
+
+// EndedFor is the time for which the ticks of an ended room are kept, and MaxCopies the limit of
+// copies.
+const EndedFor, MaxCopies = endedFor, maxCopies
 
 // Limit changes the limit.
 func (s *Rings) Limit(n int64) { s.limit = n }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/netloop/netloop/internal/admin"
@@ -24,13 +25,18 @@ func (s *Recordings) Routes() []admin.Route {
 
 // AnswerRoutes returns the pages about the open recording.
 func (s *Recordings) AnswerRoutes() []admin.Route {
+	return answerRoutes("", func(_ context.Context, _ url.Values, answer func(*Recording) (any, error)) (any, error) {
+		return s.use(answer)
+	})
+}
+
+// answerRoutes returns the pages about a recording, which use passes to a function. which is the
+// parameter that selects it, as an example; empty: none.
+func answerRoutes(which string, use func(context.Context, url.Values, func(*Recording) (any, error)) (any, error)) []admin.Route {
 	of := func(answer func(context.Context, *Recording, *params) (any, error)) func(context.Context, url.Values) (any, error) {
 		return func(ctx context.Context, v url.Values) (any, error) {
 			p := &params{values: v}
-			return s.use(func(r *Recording) (any, error) {
-				if r.kept && !admin.MayWrite(ctx) {
-					r = r.restricted()
-				}
+			return use(ctx, v, func(r *Recording) (any, error) {
 				a, err := answer(ctx, r, p)
 				if p.err != nil {
 					return nil, p.err
@@ -39,7 +45,7 @@ func (s *Recordings) AnswerRoutes() []admin.Route {
 			})
 		}
 	}
-	return []admin.Route{
+	all := []admin.Route{
 		{Path: "/api/recording", Text: "the open recording: game, classes, known ticks, outcome", Answer: Head{}, Read: of(headPage)},
 		{Path: "/api/recording/ticks", Query: "?from=1&to=600&rows=1000", Text: "counts of the ticks, and lanes of the clients", Answer: TicksAnswer{}, Read: of(ticksPage)},
 		{Path: "/api/recording/state", Query: "?tick=60&class=ship&after=17.3", Text: "the objects as of a tick", Answer: StateAnswer{}, Read: of(statePage)},
@@ -47,6 +53,12 @@ func (s *Recordings) AnswerRoutes() []admin.Route {
 		{Path: "/api/recording/messages", Query: "?tick=60", Text: "messages and inputs of a tick", Answer: MessagesAnswer{}, Read: of(messagesPage)},
 		{Path: "/api/recording/find", Query: "?q=ship[17.3].Shield == 0&from=1&to=600", Text: "the ticks in which a field gets a value", Answer: FindAnswer{}, Read: of(findPage)},
 	}
+	for i := range all {
+		if q := &all[i].Query; which != "" {
+			*q = "?" + strings.TrimSuffix(which+"&"+strings.TrimPrefix(*q, "?"), "&")
+		}
+	}
+	return all
 }
 
 // ReceivePath is the path of Receive.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 
 	"github.com/netloop/netloop/internal/recording"
 	"github.com/netloop/netloop/internal/room"
@@ -27,17 +26,7 @@ type keptLane struct {
 	from, to uint64
 }
 
-// Export writes the kept ticks that are open as a file.
-func (s *Recordings) Export(w io.Writer) error {
-	_, err := s.use(func(r *Recording) (any, error) {
-		if !r.kept {
-			return nil, refusef(http.StatusConflict, "the open recording is a file already")
-		}
-		return nil, r.export(w)
-	})
-	return err
-}
-
+// export writes kept ticks as a file.
 func (r *Recording) export(w io.Writer) error {
 	head, err := r.head.Append(nil)
 	if err != nil {

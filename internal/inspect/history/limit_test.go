@@ -13,6 +13,7 @@ import (
 	"github.com/netloop/netloop/internal/codec"
 	"github.com/netloop/netloop/internal/netvar/packet"
 	"github.com/netloop/netloop/internal/netvar/state"
+	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/wire"
 )
 
@@ -170,5 +171,43 @@ func TestABudgetEndsWithTheFirstMisfit(t *testing.T) {
 	b = budget{rows: 1, bytes: 10}
 	if !b.take(10) || b.take(0) {
 		t.Error("the rows are not bounded")
+	}
+}
+
+// Of ended rooms only the last few have ticks, of each name the last one. Their ticks are dropped
+// before those of running rooms.
+func TestEndedRingsAreFew(t *testing.T) {
+	rings := NewRings(time.Second)
+	ended := func(name string) {
+		g := &Ring{all: rings, spec: room.Spec{Name: name}, ticks: []keptTick{{frame: make([]byte, 100)}}, tick: 1}
+		rings.bytes.Add(g.ticks[0].bytes())
+		g.Close()
+	}
+	names := func() (all []string) {
+		for _, row := range rings.EndedRows() {
+			all = append(all, row.Room)
+		}
+		return all
+	}
+	for _, name := range []string{"a", "b", "a"} {
+		ended(name)
+	}
+	if got := names(); !slices.Equal(got, []string{"a", "b"}) || rings.bytes.Load() != 2*(100+entrySize) {
+		t.Errorf("%q in %d bytes", got, rings.bytes.Load())
+	}
+	rings.limit = rings.bytes.Load() - 1
+	rings.release(0)
+	if got := names(); !slices.Equal(got, []string{"a"}) || rings.bytes.Load() > rings.limit {
+		t.Errorf("above the limit: %q in %d bytes", got, rings.bytes.Load())
+	}
+	for n := range maxEnded {
+		ended(fmt.Sprint(n))
+	}
+	if got := names(); len(got) != maxEnded || slices.Contains(got, "a") || got[0] != fmt.Sprint(maxEnded-1) {
+		t.Errorf("%q", got)
+	}
+	(&Ring{all: rings}).Close() // It has run no tick.
+	if len(names()) != maxEnded {
+		t.Error("a room without a tick is among the ended rooms")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -131,22 +132,49 @@ func TestFieldsWithReadRulesAreWithheld(t *testing.T) {
 func TestKeptTicksAreServed(t *testing.T) {
 	var ring *history.Ring
 	recordArena(t, 6, 60, 2, func(r *room.Room) { ring = history.NewRings(time.Second/2).Open(r, recording.Head{}) })
-	s, pages, _ := served(t)
-	if head, err := s.Keep(ring); err != nil || head.First != 31 || head.Last != 60 || head.Outcome.State != history.Kept {
-		t.Fatalf("%+v: %v", head, err)
+	var copies history.Copies
+	page := func(path, query string) (any, error) {
+		values, err := url.ParseQuery(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range copies.Routes() {
+			if r.Path == path {
+				return r.Read(t.Context(), values)
+			}
+		}
+		t.Fatal(path)
+		return nil, nil
 	}
-	code, body := ask(pages, "GET", "/api/recording/state?tick=60&class=ship", nil)
-	if code != http.StatusOK || !strings.Contains(body, ",null,null,") {
-		t.Errorf("%d %.300s", code, body)
+	if _, err := page("/api/recording", ""); err == nil || !strings.Contains(err.Error(), "no recording is open") {
+		t.Errorf("without a copy: %v", err)
+	}
+	for number := range uint64(history.MaxCopies + 1) {
+		if taken, err := copies.Take(ring); err != nil || taken != (history.Taken{Past: number + 1, First: 31, Last: 60}) {
+			t.Fatalf("%+v: %v", taken, err)
+		}
+	}
+	a, err := page("/api/recording/state", "tick=60&class=ship&past=2")
+	if body, err2 := json.Marshal(a); err != nil || err2 != nil || !strings.Contains(string(body), ",null,null,") {
+		t.Errorf("%.300s, %v", body, err)
+	}
+	for query, want := range map[string]string{"past=1": "copy 1 of past ticks has ended, because others were taken", "past=9": `there is no copy "9"`, "past=x": `there is no copy "x"`, "past=0": "there is no copy"} {
+		if _, err := page("/api/recording", query); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", query, err)
+		}
 	}
 	ring.Close()
-	if _, err := s.Keep(ring); err == nil {
-		t.Error("a closed ring has ticks")
+	if taken, err := copies.Take(ring); err != nil || taken.Last != 60 {
+		t.Errorf("of an ended room: %+v, %v", taken, err)
 	}
-	if code, body := ask(pages, "GET", "/api/recording/state?tick=60", nil); code != http.StatusOK {
-		t.Errorf("the ticks that were open: %d %s", code, body)
+	if rows := copies.Rows(); len(rows) != history.MaxCopies || rows[0].Past != history.MaxCopies+2 || rows[0].Name != "The last 0.5 s of the default room" {
+		t.Errorf("%+v", rows)
 	}
-	// While an upload arrives nothing else is opened.
+}
+
+// While an upload arrives nothing else is opened.
+func TestOneRecordingIsOpenedAtATime(t *testing.T) {
+	_, pages, _ := served(t)
 	in, out := io.Pipe()
 	ended := make(chan int)
 	go func() {
@@ -158,9 +186,6 @@ func TestKeptTicksAreServed(t *testing.T) {
 	}
 	if code, body := ask(pages, "POST", "/api/recordings/open?name=run.rec", nil); code != http.StatusConflict {
 		t.Errorf("during an upload: %d %s", code, body)
-	}
-	if _, err := s.Keep(ring); err == nil || !strings.Contains(err.Error(), "another recording is being opened") {
-		t.Errorf("during an upload: %v", err)
 	}
 	_ = out.CloseWithError(io.ErrUnexpectedEOF) // It returns nil.
 	if code := <-ended; code == http.StatusOK {

@@ -39,7 +39,6 @@ type Recording struct {
 	replay   *room.Replay // belongs to the goroutine of the replay
 	tracker  *tracker     // the same
 	progress *progress
-	kept     bool // the ticks are those of a running server: see Ring
 	withheld bool // answers have no fields with read rules, and no content of messages
 	cancel   context.CancelFunc
 	done     chan struct{}

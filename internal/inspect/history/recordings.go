@@ -28,7 +28,7 @@ type RecordingsConfig struct {
 	// Temp is the folder of temporary files; empty is the system's.
 	Temp string
 	// Replay opens the recorded game. The function is not called while another replay runs: a game
-	// may have settings that its replays share. It is not used by Keep.
+	// may have settings that its replays share.
 	Replay func(io.ReadSeeker) (*room.Replay, error)
 }
 
@@ -40,7 +40,7 @@ type Recordings struct {
 	// mu is held for reading while an answer is made, and for writing only to exchange the pointer.
 	mu   sync.RWMutex
 	open *Recording // nil: none
-	file file       // of open; nil for the ticks of a Ring
+	file file       // of open
 }
 
 // NewRecordings returns Recordings without an open one. Close ends it.
@@ -127,19 +127,6 @@ func (s *Recordings) OpenFile(name string) error {
 		}
 		return f, err
 	}, name)
-}
-
-// Keep opens a copy of the ticks that a ring has now. If it fails, the open recording remains.
-func (s *Recordings) Keep(g *Ring) (Head, error) {
-	if !s.changing.TryLock() {
-		return Head{}, refusef(http.StatusConflict, "another recording is being opened: try again")
-	}
-	defer s.changing.Unlock()
-	r, err := g.freeze()
-	if err != nil {
-		return Head{}, err
-	}
-	return r.Head(), s.exchange(r, nil)
 }
 
 // OpenPath opens a file of any folder.

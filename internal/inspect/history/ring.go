@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/netloop/netloop/internal/netvar/state"
 	"github.com/netloop/netloop/internal/recording"
 	"github.com/netloop/netloop/internal/room"
+	"github.com/netloop/netloop/internal/schema"
 )
 
 const (
@@ -23,6 +25,10 @@ const (
 	// maxDrops bounds the old ticks that a room's ring drops after each tick. It is more than the
 	// one tick that the ring adds, so a ring above its limits becomes smaller.
 	maxDrops = 4
+	// maxEnded bounds the ended rooms of a server whose ticks are kept. endedFor is the time for
+	// which they are kept, and they are dropped before those of running rooms.
+	maxEnded = 8
+	endedFor = 10 * time.Minute
 )
 
 // Rings keep the last ticks of the rooms of a server.
@@ -30,19 +36,96 @@ type Rings struct {
 	span  time.Duration
 	limit int64
 	bytes atomic.Int64 // of the kept ticks of all rooms
+
+	mu    sync.Mutex
+	ended []*Ring // under mu: of ended rooms, the oldest first
+	// expires is the time of the server's clock at which the oldest of ended is dropped.
+	expires atomic.Int64
 }
 
 // NewRings returns Rings that keep the ticks of a time.
-func NewRings(span time.Duration) *Rings { return &Rings{span: span, limit: maxKept} }
+func NewRings(span time.Duration) *Rings {
+	s := &Rings{span: span, limit: maxKept}
+	s.updateLocked()
+	return s
+}
+
+// end keeps the ring of a room that has ended, instead of older rings beyond the limits and of one
+// with the same name.
+func (s *Rings) end(g *Ring) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = slices.DeleteFunc(s.ended, func(other *Ring) bool {
+		if other.spec.Name != g.spec.Name {
+			return false
+		}
+		other.forget()
+		return true
+	})
+	if len(s.ended) == maxEnded {
+		s.dropLocked()
+	}
+	s.ended = append(s.ended, g)
+	s.updateLocked()
+}
+
+// dropLocked drops the oldest ended ring.
+func (s *Rings) dropLocked() {
+	s.ended[0].forget()
+	s.ended = slices.Delete(s.ended, 0, 1)
+	s.updateLocked()
+}
+
+func (s *Rings) updateLocked() {
+	s.expires.Store(math.MaxInt64)
+	if len(s.ended) > 0 {
+		s.expires.Store(int64(s.ended[0].now + endedFor))
+	}
+}
+
+// release drops the oldest ended ring if its time is over, or if the bytes exceed the limit. A tick
+// calls it, so it does not wait.
+func (s *Rings) release(now time.Duration) {
+	if int64(now) < s.expires.Load() && s.bytes.Load() <= s.limit || !s.mu.TryLock() {
+		return
+	}
+	defer s.mu.Unlock()
+	if len(s.ended) > 0 {
+		s.dropLocked()
+	}
+}
+
+// Ended returns the ring of an ended room, if its ticks are still kept.
+func (s *Rings) Ended(name string) (g *Ring, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.ended, func(g *Ring) bool { return g.spec.Name == name })
+	if i < 0 {
+		return nil, false
+	}
+	return s.ended[i], true
+}
+
+// EndedRows lists the ended rooms whose ticks are kept, the newest first.
+func (s *Rings) EndedRows() []EndedRow {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rows := make([]EndedRow, len(s.ended))
+	for i, g := range s.ended {
+		rows[len(rows)-1-i] = EndedRow{g.spec.Name, g.tick}
+	}
+	return rows
+}
 
 // Ring keeps the last ticks of a room: the changes and the record of each, and the state before the
 // first of them. So a tick costs its own changes, once when it is added and once when it is
 // dropped, and no tick copies the whole world.
 type Ring struct {
-	all  *Rings
-	room *room.Room
-	head recording.Head
-	most uint64 // ticks
+	all    *Rings
+	schema *schema.Schema
+	spec   room.Spec
+	head   recording.Head
+	most   uint64 // ticks
 
 	// The room's goroutine changes the base only if the lock is free, because it must not wait for
 	// copy.
@@ -59,6 +142,8 @@ type Ring struct {
 	tracker *tracker
 	present presence
 	buf     []byte
+	now     time.Duration // of the server's clock, at the newest tick
+	tick    uint64        // the newest one
 }
 
 // keptTick is a tick of a Ring. Its bytes never change.
@@ -72,14 +157,22 @@ type keptTick struct {
 func (s *Rings) Open(r *room.Room, head recording.Head) *Ring {
 	table := r.Schema().Classes()
 	period := r.Spec().Rate.Period()
-	g := &Ring{all: s, room: r, head: head, most: uint64((s.span + period - 1) / period), tracker: newTracker(table)}
+	g := &Ring{all: s, schema: r.Schema(), spec: r.Spec(), head: r.Head(head), most: uint64((s.span + period - 1) / period), tracker: newTracker(table)}
 	g.base.state = &State{classes: table.Classes()}
 	r.KeepTicks(g)
 	return g
 }
 
-// Close forgets the ticks of a room that has ended.
+// Close ends the ring of a room that has ended. Its ticks are kept for a while: see Rings.Ended.
 func (g *Ring) Close() {
+	g.tracker, g.present, g.buf = nil, nil, nil // They refer to the room.
+	if g.tick > 0 {
+		g.all.end(g)
+	}
+}
+
+// forget drops all ticks.
+func (g *Ring) forget() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for i := range g.ticks {
@@ -108,6 +201,8 @@ func (g *Ring) Keep(r *room.Room, t *recording.Tick, record []byte) {
 	g.ticks = append(g.ticks, k)
 	g.mu.Unlock()
 	g.all.bytes.Add(k.bytes())
+	g.now, g.tick = t.Input.Start, tick
+	g.all.release(g.now)
 	g.drop(tick)
 }
 
@@ -142,18 +237,17 @@ func (g *Ring) freeze() (*Recording, error) {
 		return nil, err
 	}
 	if len(ticks) == 0 {
-		return nil, refusef(http.StatusNotFound, "the room has run no tick yet")
+		return nil, refusef(http.StatusNotFound, "no tick of the room is kept")
 	}
-	f, err := freeze(g.tracker.classes, base, ticks)
+	f, err := freeze(g.schema.Classes().Classes(), base, ticks)
 	if err != nil {
 		return nil, err
 	}
 	for _, l := range visits {
 		f.lanes.add(l)
 	}
-	spec := g.room.Spec()
-	rec := f.recording(fmt.Sprintf("The last %.4g s of %s", g.all.span.Seconds(), cmp.Or(spec.Name, "the default room")), g.room.Schema(), spec)
-	rec.kept, rec.head = true, g.room.Head(g.head)
+	rec := f.recording(fmt.Sprintf("The last %.4g s of %s", g.all.span.Seconds(), cmp.Or(g.spec.Name, "the default room")), g.schema, g.spec)
+	rec.head = g.head
 	rec.head.Kept = true
 	first, last := ticks[0].info.tick, ticks[len(ticks)-1].info.tick
 	rec.progress.outcome.Store(&Outcome{State: Kept, Tick: last, Text: fmt.Sprintf("ticks %d to %d of the running server", first, last)})

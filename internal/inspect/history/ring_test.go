@@ -51,11 +51,28 @@ func TestRingHasTheLastTicks(t *testing.T) {
 	if ring.Close(); !reflect.DeepEqual(kept.Head(), h) {
 		t.Error("a closed ring changes its frozen ticks")
 	}
+	// The ticks of an ended room are kept for a while.
+	after, err := ring.Freeze()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameTicks(t, after, whole)
+	if rows := rings.EndedRows(); len(rows) != 1 || rows[0].Last != 400 {
+		t.Errorf("%+v", rows)
+	}
+	if g, ok := rings.Ended(""); !ok || g != ring {
+		t.Error("the ring of the ended room is not found")
+	}
+	rings.Release(history.EndedFor)
+	if _, ok := rings.Ended(""); !ok {
+		t.Error("the ticks are dropped early")
+	}
+	rings.Release(time.Minute + history.EndedFor)
 	if left, _ := rings.Bytes(); left != 0 {
-		t.Errorf("%d bytes are kept after the end of the room", left)
+		t.Errorf("%d bytes are kept", left)
 	}
 	if _, err := ring.Freeze(); err == nil {
-		t.Error("a closed ring has ticks")
+		t.Error("a dropped ring has ticks")
 	}
 }
 

@@ -277,6 +277,12 @@ export interface Recording {
   outcome: { state: string; tick: number; text: string };
 }
 
+/** PastList lists the copies of past ticks, and the ended rooms whose ticks are in memory. */
+export interface PastList {
+  copies: { past: number; name: string; first: number; last: number }[];
+  ended: { room: string; last: number }[];
+}
+
 export interface RecordedTicks {
   every: number;
   ticks: number[];

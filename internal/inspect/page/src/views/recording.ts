@@ -5,17 +5,17 @@ import { WorldMap } from "../map.js";
 import { show, summary } from "../objects.js";
 import { Scrubber } from "../scrubber.js";
 import { Table } from "../table.js";
-import type { Diff, Found, Messages, Overview, Recording, RecordedTicks, State, StateObject } from "../types.js";
+import type { Diff, Found, Messages, Overview, PastList, Recording, RecordedTicks, State, StateObject } from "../types.js";
 import type { Context, Kind } from "../view.js";
 
 /** The most rows of the scrubber. */
 const rows = 1200;
 
-/** takePast takes the past ticks of the room that are in memory, and shows them. */
-export async function takePast(page: Context, tick?: number): Promise<void> {
+/** takePast copies the past ticks of a room that are in memory, and shows the copy. */
+export async function takePast(page: Context, tick?: number, room = page.room): Promise<void> {
   try {
-    await act("/api/recording/last", { room: page.room || undefined });
-    page.open("past", tick ? { tick } : {});
+    const { past } = JSON.parse(await act("/api/recording/last", { room: room || undefined })) as { past: number };
+    page.open("past", tick ? { past, tick } : { past });
   } catch (e) {
     page.say((e as Error).message, true);
   }
@@ -31,10 +31,13 @@ const kind = (name: string, heading: string, live: boolean): Kind => ({
     let around = { tick: 0, previous: 0, next: 0 };
     let objects: StateObject[] = [];
     let playing = 0;
+    let copy = live ? page.parameter("past") : undefined; // its number; the newest without
+    /** ask reads a page about the recording. */
+    const ask = <T>(path: string, query: Record<string, string | number | undefined> = {}) => get<T>(path, { past: copy, ...query });
     const title = h("h2", {}, live ? "No past ticks are shown" : heading);
-    const take = h("button", { type: "button", hidden: !live, click: () => void takePast(page).then(() => { [head, at, range] = [undefined, 0, undefined]; return load(); }) }, "the last ticks");
+    const take = h("button", { type: "button", hidden: !live, click: () => void takePast(page) }, "the last ticks");
     const save = h("a", { class: "write", href: "/api/recording/file", download: "ticks.rec", hidden: true }, "save as a file");
-    const files = h("select", { "aria-label": "File", change: () => void open(files.value) });
+    const files = h("select", { "aria-label": live ? "Other past ticks" : "File", change: () => void open(files.value) });
     const upload = h("input", { type: "file", "aria-label": "Open another file", change: () => void send() });
     const facts = h("dl", { class: "facts three" });
     const outcome = h("p", { class: "outcome" });
@@ -71,7 +74,8 @@ const kind = (name: string, heading: string, live: boolean): Kind => ({
       h("div", { class: "columns" }, changes, messages),
       h("div", { class: "columns wide" }, h("section", {}, h("div", { class: "bar" }, h("h2", {}, "Objects at this tick"), search), table.element), mapBox));
     root.append(h("section", {}, h("div", { class: "bar" }, title, files, upload, take, save), facts, outcome, refused), rest);
-    upload.hidden = files.hidden = live;
+    upload.hidden = live;
+    files.hidden = true;
 
     function trouble(e: unknown): void {
       page.say((e as Error).message, true);
@@ -81,9 +85,10 @@ const kind = (name: string, heading: string, live: boolean): Kind => ({
     async function load(): Promise<void> {
       try {
         const was = head?.ticks ?? 0;
-        head = await get<Recording>("/api/recording");
+        head = await ask<Recording>("/api/recording");
         rest.hidden = false;
         save.hidden = !live;
+        if (copy) save.href = `/api/recording/file?past=${copy}`;
         const rate = head.tick_rate[0] / head.tick_rate[1];
         text(title, head.name);
         document.title = `${head.name} · netloop`;
@@ -102,7 +107,7 @@ const kind = (name: string, heading: string, live: boolean): Kind => ({
         }
         if (!done) again = window.setTimeout(() => void load(), 500);
       } catch (e) {
-        const none = live && e instanceof Refused && e.status === 404;
+        const none = live && !copy && e instanceof Refused && e.status === 404;
         text(outcome, none ? "The button takes the ticks of the room that are in memory, and holds them still." : (e as Error).message);
         if (!(e instanceof Refused) || e.status >= 500) again = window.setTimeout(() => void load(), 2000);
       }
@@ -111,11 +116,21 @@ const kind = (name: string, heading: string, live: boolean): Kind => ({
 
     async function lanes(): Promise<void> {
       const [from, to] = range ?? [head!.first, head!.last];
-      scrubber.update(await get<RecordedTicks>("/api/recording/ticks", { from, to, rows }), at);
+      scrubber.update(await ask<RecordedTicks>("/api/recording/ticks", { from, to, rows }), at);
     }
 
     async function list(): Promise<void> {
       try {
+        if (live) {
+          const all = await get<PastList>("/api/recording/past");
+          copy ??= all.copies[0] && String(all.copies[0].past); // It remains when others take copies.
+          const others = all.copies.filter((c) => String(c.past) !== copy);
+          files.replaceChildren(h("option", { value: "" }, "other past ticks"),
+            ...others.map((c) => h("option", { value: `past=${c.past}` }, `${c.name}, up to tick ${count(c.last)}`)),
+            ...all.ended.map((r) => h("option", { value: `room=${r.room}` }, `the last ticks of ${r.room || "the default room"}, which has ended`)));
+          files.hidden = files.childElementCount < 2;
+          return;
+        }
         const all = await get<{ files: { name: string; bytes: number }[] }>("/api/recordings");
         files.replaceChildren(h("option", { value: "" }, "other files of the folder"), ...all.files.map((f) => h("option", { value: f.name }, `${f.name}, ${bytes(f.bytes)}`)));
         files.hidden = all.files.length < 2;
@@ -126,6 +141,12 @@ const kind = (name: string, heading: string, live: boolean): Kind => ({
 
     async function open(name: string): Promise<void> {
       if (!name) return;
+      if (live) {
+        const [what, value] = [name.slice(0, 4), name.slice(5)];
+        if (what === "past") page.open("past", { past: value });
+        else await takePast(page, undefined, value);
+        return;
+      }
       await post("/api/recordings/open", name);
     }
 
@@ -162,7 +183,7 @@ const kind = (name: string, heading: string, live: boolean): Kind => ({
       const turn = ++asked;
       try {
         const [s, d, m] = await Promise.all([
-          get<State>("/api/recording/state", { tick: at }), get<Diff>("/api/recording/diff", { tick: at, with: base.value || undefined }), get<Messages>("/api/recording/messages", { tick: at }),
+          ask<State>("/api/recording/state", { tick: at }), ask<Diff>("/api/recording/diff", { tick: at, with: base.value || undefined }), ask<Messages>("/api/recording/messages", { tick: at }),
         ]);
         if (turn !== asked) return;
         objects = s.objects;
@@ -173,8 +194,12 @@ const kind = (name: string, heading: string, live: boolean): Kind => ({
         map.update(head.classes, objects, chosen, false);
         difference(d);
         facts_(m);
+        if (live) page.note({ ...(copy ? { past: copy } : {}), tick: at });
       } catch (e) {
-        trouble(e);
+        if (live && e instanceof Refused && e.status === 404) { // Too many others were taken.
+          text(outcome, `${(e as Error).message}. The figures below are those that were read before.`);
+          outcome.className = "outcome warn";
+        } else trouble(e);
       }
     }
 
@@ -228,7 +253,7 @@ const kind = (name: string, heading: string, live: boolean): Kind => ({
 
     async function find(from: number): Promise<void> {
       try {
-        const f = await get<Found>("/api/recording/find", { q: query.value, from });
+        const f = await ask<Found>("/api/recording/find", { q: query.value, from });
         found.replaceChildren(h("p", { class: "soft" }, f.found.length ? `${f.found.length} ticks:` : "no tick matches"),
           ...f.found.map((x) => h("button", { type: "button", title: `${x.object} ${x.field} = ${show(x.value)}`, click: () => { choose(x.object); void go(x.tick); } }, `${count(x.tick)} · ${x.object} ${show(x.value)}`)),
           f.next ? h("button", { type: "button", click: () => void find(f.next) }, "further …") : "");
@@ -238,8 +263,7 @@ const kind = (name: string, heading: string, live: boolean): Kind => ({
       }
     }
 
-    void load();
-    if (!live) void list();
+    void list().then(load);
     return {
       topics: () => [],
       on(topic, data) {
