@@ -42,6 +42,9 @@ type DumpSystem struct {
 	Gap      bool          `json:"gap,omitempty"`       // its period is from one call to the next
 	// Conditional is true if the system, or a group around it, has a RunIf.
 	Conditional bool `json:"conditional,omitempty"`
+	// Skipped is true if a RunIf of the system or of a group around it was false, or panicked, when
+	// the system was last due.
+	Skipped bool `json:"skipped,omitempty"`
 	// Once is true if the system runs once per tick, before the first fixed step. Only in
 	// FixedUpdate.
 	Once     bool `json:"once,omitempty"`
@@ -199,6 +202,7 @@ func (l *Loop[C]) dump(s *System[C], stage Stage) DumpSystem {
 		}
 	}
 	slices.Reverse(d.Groups)
+	d.Skipped = d.Conditional && s.cond.pass > 0 && !s.cond.open
 	if stage != 0 {
 		if h := s.costs[stage.index()]; h != nil && h.Count() > 0 {
 			d.Cost = &DumpCost{Runs: h.Count(), Mean: h.Mean(), P50: h.Quantile(0.5), P99: h.Quantile(0.99)}

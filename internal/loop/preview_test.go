@@ -156,3 +156,23 @@ func TestADumpHasTheCostsOfSystems(t *testing.T) {
 		t.Errorf("in another stage: %+v", d.Cost)
 	}
 }
+
+// The dump of a system tells whether its condition, or that of its group, was false when it was
+// last due.
+func TestDumpTellsAboutConditions(t *testing.T) {
+	h := newHarness(t)
+	group, own := true, true
+	h.add(Spec[*Now]{Name: "outer", IsGroup: true, RunIf: func(*Now) bool { return group }})
+	in := h.add(Spec[*Now]{Name: "in", Group: "outer", Ask: at(func(*Now) {}, Update), RunIf: func(*Now) bool { return own }})
+	plain := h.add(Spec[*Now]{Name: "plain", Ask: at(func(*Now) {}, Update)})
+	for _, c := range []struct{ group, own, skipped bool }{{true, true, false}, {true, false, true}, {false, true, true}, {true, true, false}} {
+		group, own = c.group, c.own
+		h.step()
+		if d := in.Dump(Update); d.Skipped != c.skipped || !d.Conditional {
+			t.Errorf("%+v: %+v", c, d)
+		}
+		if plain.Dump(Update).Skipped {
+			t.Error("a system without a condition is skipped")
+		}
+	}
+}

@@ -126,6 +126,7 @@ export interface LoopSystem {
   scaled?: boolean;
   gap?: boolean;
   conditional?: boolean;
+  skipped?: boolean; // its condition was false when it was last due
   once?: boolean;
   critical?: boolean;
   pending?: boolean;

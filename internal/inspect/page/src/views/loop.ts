@@ -20,7 +20,7 @@ export const loop: Kind = {
     function tags(s: LoopSystem): string {
       const all: string[] = [];
       if (s.periodic) all.push(`every ${time(s.period_ns ?? 0)}${s.scaled ? " of scaled time" : ""}${s.gap ? " at least" : ""}${s.catch_up ? `, catches up ${s.catch_up}` : ""}`);
-      if (s.conditional) all.push("has a condition");
+      if (s.conditional) all.push(s.skipped ? "its condition is false" : s.cost ? "its condition is true" : "has a condition");
       if (s.once) all.push("once a tick");
       if (s.critical) all.push("critical");
       if (s.place && s.place !== "body") all.push(s.place);
@@ -53,11 +53,22 @@ export const loop: Kind = {
           ` ${count(g.systems.size)} ${g.systems.size === 1 ? "system" : "systems"}${g.off ? ", disabled" : ""} `, toggle(name, g.off))));
     }
 
+    /** tree lists the systems of a stage in the order of running, below their groups. A group has several parts if other systems run between its members. */
+    function tree(systems: LoopSystem[], stage: string, most: number): HTMLElement[] {
+      let path: string[] = [];
+      return systems.flatMap((s) => {
+        const groups = s.groups ?? [];
+        const same = groups.findIndex((g, i) => g !== path[i]), from = same < 0 ? groups.length : same;
+        path = groups;
+        return [...groups.slice(from).map((g, i) => h("li", { class: "part", style: `--depth:${from + i}` }, "▾ ", h("b", {}, g))), row(s, stage, most)];
+      });
+    }
+
     function row(s: LoopSystem, stage: string, most: number): HTMLElement {
       const state = s.quarantine_ticks ? `in quarantine for ${count(s.quarantine_ticks)} ticks` : s.disabled ? (s.off?.includes(s.name) ?? true) ? "disabled" : `disabled with ${s.off!.join(", ")}` : s.pending ? "changes in the next tick" : "";
       const kind = s.quarantine_ticks ? "bad" : s.disabled ? "off" : "";
-      const e = h("li", { class: `system ${kind} ${s.name === wanted ? "chosen" : ""}`, tabindex: -1, "data-at": `${stage} ${s.name}` },
-        h("span", { class: "name" }, h("b", {}, s.name), s.groups?.length ? h("small", {}, s.groups.join(" › ")) : ""),
+      const e = h("li", { class: `system ${kind} ${s.name === wanted ? "chosen" : ""}`, tabindex: -1, "data-at": `${stage} ${s.name}`, style: `--depth:${s.groups?.length ?? 0}` },
+        h("span", { class: "name" }, h("b", {}, s.name)),
         h("span", { class: "rules" }, tags(s)),
         h("span", { class: "state" }, state, s.panics ? h("em", {}, `${count(s.panics)} ${s.panics === 1 ? "panic" : "panics"}`) : ""),
         s.cost ? h("span", { class: "cost", title: `${count(s.cost.runs)} runs` }, h("i", { style: `width:${(100 * s.cost.p99_ns) / Math.max(most, 1)}%` }), h("span", {}, `${time(s.cost.mean_ns)} · p99 ${time(s.cost.p99_ns)}`)) : h("span", { class: "cost" }, "never ran"),
@@ -77,7 +88,7 @@ export const loop: Kind = {
       showGroups(last.stages.flatMap((s) => s.systems));
       body.replaceChildren(...last.stages.map((stage) => {
         const systems = stage.systems.filter((s) => `${s.name} ${(s.groups ?? []).join(" ")}`.toLowerCase().includes(search.value.toLowerCase()));
-        return h("section", {}, h("h3", {}, stage.stage || "waits for the next tick", h("small", {}, `${systems.length}`)), h("ol", {}, ...systems.map((s) => row(s, stage.stage, most))));
+        return h("section", {}, h("h3", {}, stage.stage || "waits for the next tick", h("small", {}, `${systems.length}`)), h("ol", {}, ...tree(systems, stage.stage, most)));
       }));
       if (focused) root.querySelector<HTMLElement>(`[data-at="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
       if (wanted && !scrolled) {
