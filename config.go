@@ -41,6 +41,9 @@ type Config struct {
 	// changes, messages and inputs. They are kept in memory, at most 64 MiB of all rooms together,
 	// besides a copy of each room's state. It needs Admin. At most 10 min; 0 keeps none.
 	InspectRing time.Duration
+	// RecordingDirs are the folders of this game's recordings. The inspector lists the files there,
+	// and sends them to operators with the role write: they have the clients' tokens. Empty: none.
+	RecordingDirs []string
 	// Web is the TCP address of the game's pages, for browsers: the files of WebFiles, and
 	// /connect.json, which has the address of the game. Empty: no pages.
 	Web string

@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"mime"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"runtime"
 	runtimemetrics "runtime/metrics"
+	"slices"
 	"strconv"
 	"time"
 
@@ -49,7 +52,7 @@ func (s *Server) inspectorRoutes() []admin.Route {
 		{Path: "/api/systems/enable", Query: "?room=lobby&system=ai.think", Text: "lets it run again", Act: s.systemPage(recording.Enable, "is enabled")},
 		{Path: "/api/rooms/lock", Query: "?room=lobby", Text: "keeps new clients out of a room", Act: s.lockPage(recording.Lock, "is locked")},
 		{Path: "/api/rooms/unlock", Query: "?room=lobby", Text: "admits new clients again", Act: s.lockPage(recording.Unlock, "is unlocked")},
-	}, append(s.traceRoutes(), s.keptRoutes()...)...)
+	}, slices.Concat(s.traceRoutes(), s.keptRoutes(), s.recordingRoutes())...)
 }
 
 // The numbers of stream periods, of 250 ms, between two events of a topic.
@@ -353,7 +356,8 @@ func (s *Server) keptRoutes() []admin.Route {
 	}, s.copies.Routes()...)
 }
 
-// keptFileTimeout bounds the download of kept ticks, which have some MiB.
+// keptFileTimeout bounds the download of kept ticks, which have some MiB, and of each part of a
+// recording.
 const keptFileTimeout = time.Minute
 
 // keptFile answers /api/recording/file.
@@ -401,6 +405,62 @@ func (s *Server) pastPage(context.Context, url.Values) (any, error) {
 		a.Ended = s.rings.EndedRows()
 	}
 	return a, nil
+}
+
+// The recordings in Config.RecordingDirs.
+
+// recordingRoutes returns the pages of recordings in files.
+func (s *Server) recordingRoutes() []admin.Route {
+	return []admin.Route{
+		{Path: "/api/recordings", Text: "the recordings in the folders of --record and --record-rooms", Answer: history.SavedAnswer{}, Read: s.recordingsPage},
+		{Path: "/api/recordings/file", Query: "?folder=0&name=game.rec", Text: "one of them, with all data of its clients, also their tokens", Page: http.HandlerFunc(s.recordingFile), ByWriters: true},
+	}
+}
+
+// folders returns the folders of recordings.
+func (s *Server) folders() *history.Folders {
+	return &history.Folders{Dirs: s.cfg.RecordingDirs, Game: s.schema.s.Name, RoomOf: func(head recording.Head) string {
+		var config recordedConfig
+		if json.Unmarshal(head.Config, &config) != nil {
+			return ""
+		}
+		return config.Room.Name
+	}}
+}
+
+// recordingsPage answers /api/recordings.
+func (s *Server) recordingsPage(context.Context, url.Values) (any, error) { return s.folders().List() }
+
+// recordingFile answers /api/recordings/file, and leaves a line in the log.
+func (s *Server) recordingFile(w http.ResponseWriter, r *http.Request) {
+	f, err := s.folders().Open(r.URL.Query())
+	var refusal *admin.Refusal
+	switch {
+	case errors.As(err, &refusal):
+		http.Error(w, refusal.Text, refusal.Status)
+		return
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	defer func() { _ = f.Close() }() // It was only read.
+	s.log.Info("a recording is downloaded", "file", f.Name(), "token", admin.TokenName(r.Context()), "from", admin.From(r.Context()))
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": filepath.Base(f.Name())}))
+	http.ServeContent(&renewing{w, s.clock.Wall}, r, "", time.Time{}, f)
+}
+
+// renewing is a ResponseWriter whose deadline is a minute after each write, for files whose
+// download takes longer than other pages.
+type renewing struct {
+	http.ResponseWriter
+	now func() time.Time
+}
+
+// Write implements io.Writer.
+func (w *renewing) Write(b []byte) (int, error) {
+	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(w.now().Add(keptFileTimeout))
+	return w.ResponseWriter.Write(b)
 }
 
 // The execution traces of slow ticks, which Config.TraceDir has.

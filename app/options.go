@@ -3,6 +3,7 @@ package app
 import (
 	"errors"
 	"net"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -191,6 +192,17 @@ func hostPort(addr string) bool {
 	return err == nil
 }
 
+// recordingDirs returns the folders of the recordings that the server makes.
+func (o *options) recordingDirs() (dirs []string) {
+	if o.Record != "" {
+		dirs = append(dirs, filepath.Dir(o.Record))
+	}
+	if rooms := o.RecordRooms; rooms != "" && !slices.Contains(dirs, filepath.Clean(rooms)) {
+		dirs = append(dirs, filepath.Clean(rooms))
+	}
+	return dirs
+}
+
 // server makes the configuration of a server.
 func (o *options) server() netloop.Config {
 	c := netloop.Config{
@@ -200,6 +212,7 @@ func (o *options) server() netloop.Config {
 
 		AdminTokenFile: o.AdminTokens,
 		InspectRing:    o.InspectRing,
+		RecordingDirs:  o.recordingDirs(),
 
 		Web:     o.Web,
 		WebTLS:  o.WebTLS,

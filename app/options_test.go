@@ -2,6 +2,8 @@ package app
 
 import (
 	"errors"
+	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -88,5 +90,22 @@ func TestOptionsThatAreOffStayOff(t *testing.T) {
 	o.Datagrams = "quic"
 	if defaults().server().QUICDatagrams || !o.server().QUICDatagrams {
 		t.Error("datagrams")
+	}
+}
+
+// The inspector lists the folders of both kinds of recordings, each once.
+func TestTheFoldersOfRecordings(t *testing.T) {
+	for _, c := range []struct {
+		record, rooms string
+		want          []string
+	}{{"", "", nil}, {"game.rec", "", []string{"."}}, {"", "rooms/", []string{"rooms"}}, {"rooms/game.rec", "./rooms", []string{"rooms"}}, {"/a/game.rec", "/b", []string{"/a", "/b"}}} {
+		o := options{Record: filepath.FromSlash(c.record), RecordRooms: filepath.FromSlash(c.rooms)}
+		var got []string
+		for _, dir := range o.recordingDirs() {
+			got = append(got, filepath.ToSlash(dir))
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%q and %q: %q, want %q", c.record, c.rooms, got, c.want)
+		}
 	}
 }

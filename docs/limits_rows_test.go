@@ -149,6 +149,7 @@ var limitRows = map[string][]string{
 		"… a query | {maxQuery}",
 		"… an uploaded recording | {bytes maxUpload}",
 		"… files in the list of its folder | {maxFiles}",
+		"… recordings in the list of a running server | {maxHeads}",
 		"… their bytes, of all rooms | {bytes maxKept}, and a copy of each room's state; {maxDrops} are dropped in a tick",
 		"… of ended rooms | {maxEnded} rooms, 10 minutes",
 		"… copies that the inspector shows | {maxCopies}, {bytes maxCopied} besides the newest",

@@ -91,6 +91,12 @@ func AsWriter(ctx context.Context) context.Context {
 	return context.WithValue(ctx, callerKey{}, caller{role: writer})
 }
 
+// TokenName returns the name of a request's token; empty without tokens.
+func TokenName(ctx context.Context) string {
+	c, _ := ctx.Value(callerKey{}).(caller)
+	return c.name
+}
+
 // From returns the address of the request of a context.
 func From(ctx context.Context) string {
 	c, _ := ctx.Value(callerKey{}).(caller)

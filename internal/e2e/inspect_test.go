@@ -455,3 +455,38 @@ func TestTheInspectorsFiles(t *testing.T) {
 		t.Errorf("without a token: %d", status)
 	}
 }
+
+// The recordings of the server's folder are listed with their rooms. The role write can download
+// one while it grows, which leaves a line in the log.
+func TestTheInspectorListsRecordings(t *testing.T) {
+	dir := t.TempDir()
+	file, err := os.Create(filepath.Join(dir, "game.rec"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = file.Close() })
+	ask, _ := inspectedServerAs(t, netloop.Config{Record: file, RecordingDirs: []string{dir}, Room: netloop.RoomSpec{Name: "hall"}})
+	waitFor(t, func() bool {
+		status, body := ask(http.MethodGet, "/api/recordings", aReader)
+		return status == http.StatusOK && strings.Contains(body, `"name":"game.rec"`) && strings.Contains(body, `"room":"hall"`)
+	})
+	const path = "/api/recordings/file?name=game.rec"
+	if status, _ := ask(http.MethodGet, path, aReader); status != http.StatusForbidden {
+		t.Errorf("a download by the role read: %d", status)
+	}
+	status, body := ask(http.MethodGet, path, aWriter)
+	if status != http.StatusOK {
+		t.Fatalf("%d %s", status, body)
+	}
+	if _, err := netloop.NewReplay(netloop.Config{}, game{inspected, func(r *netloop.Room) {
+		_, _ = netloop.Fetch(r, func(context.Context) (int, error) { return 0, nil })
+	}}, strings.NewReader(body)); err != nil {
+		t.Error(err)
+	}
+	if status, body := ask(http.MethodGet, "/api/recordings/file?name=tokens", aWriter); status != http.StatusNotFound || !strings.Contains(body, "there is no recording") {
+		t.Errorf("%d %s", status, body)
+	}
+	if _, body := ask(http.MethodGet, "/api/log", aReader); !strings.Contains(body, "a recording is downloaded") || !strings.Contains(body, `["token","anna"]`) {
+		t.Errorf("the log: %s", body)
+	}
+}

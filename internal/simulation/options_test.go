@@ -19,7 +19,7 @@ var neverDrawn = map[string]string{
 	"Config.AdmitTimeout": wall, "Config.Watchdog": wall, "Config.WatchdogExit": wall,
 	"Config.Seed": world_, "Config.Log": world_, "Config.CheckValues": world_,
 	"Config.Record": play_, "Config.RecordRoom": play_, "Config.RecordNotes": "it affects no tick",
-	"Config.InspectRing": ports,
+	"Config.InspectRing": ports, "Config.RecordingDirs": ports,
 	"Config.Cluster":     cluster_, "RoomSpec.Place": cluster_,
 	"Config.Registerer": play_, "Config.LogsDropped": "it affects no tick",
 	"RPCLimits.Answers": attack, "RPCLimits.Dry": attack,

@@ -284,6 +284,13 @@ export interface PastList {
   ended: { room: string; last: number }[];
 }
 
+/** Saved lists the recordings in the server's folders. */
+export interface Saved {
+  files: { folder: number; name: string; path: string; room: string; kept: boolean; bytes: number; modified_seconds: number }[];
+  more: number;
+  folders: string[];
+}
+
 export interface RecordedTicks {
   every: number;
   ticks: number[];

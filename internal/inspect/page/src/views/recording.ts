@@ -5,11 +5,38 @@ import { WorldMap } from "../map.js";
 import { show, summary } from "../objects.js";
 import { Scrubber } from "../scrubber.js";
 import { Table } from "../table.js";
-import type { Diff, Found, Messages, Overview, PastList, Recording, RecordedTicks, State, StateObject } from "../types.js";
+import type { Diff, Found, Messages, Overview, PastList, Recording, Saved, RecordedTicks, State, StateObject } from "../types.js";
 import type { Context, Kind } from "../view.js";
 
 /** The most rows of the scrubber. */
 const rows = 1200;
+
+/** savedFiles shows the recordings of a running server, which another process opens. draw shows them for the present role. */
+function savedFiles(page: Context): { element: HTMLElement; draw(): void } {
+  const note = h("p", { class: "soft" }), body = h("section", { class: "saved" }, h("h2", {}, "Recordings in files"), note);
+  const table = new Table<Saved["files"][number]>(
+    [
+      { title: "file", left: true, show: (f) => (page.write ? h("a", { href: `/api/recordings/file?${new URLSearchParams({ folder: String(f.folder), name: f.name })}`, download: f.name }, f.name) : f.name), order: (f) => f.name },
+      { title: "room", left: true, show: (f) => f.room || "(default)", order: (f) => f.room },
+      { title: "size", show: (f) => bytes(f.bytes), order: (f) => f.bytes },
+      { title: "last written", left: true, show: (f) => new Date(f.modified_seconds * 1000).toLocaleString([], { hour12: false }), order: (f) => f.modified_seconds },
+      { title: "opens it", left: true, show: (f) => h("code", {}, `server inspect ${/^[\w./-]+$/.test(f.path) ? f.path : `'${f.path.replaceAll("'", `'\\''`)}'`}`) },
+    ],
+    { key: (f) => f.path, sort: 3, up: false, empty: "no recording of this game is in the folder" },
+  );
+  let all: Saved | undefined;
+  const draw = () => {
+    if (!all) return;
+    if (all.folders.length === 0) text(note, "The server was started without --record and --record-rooms.");
+    else {
+      text(note, `Of ${all.folders.join(" and ")}. ${page.write ? "A click downloads a file, also while it grows. It has all data of its clients, also their tokens." : "A download needs a token with the role write."} The command opens it on the machine of the server, or a downloaded file anywhere: a replay takes a core, so the running server makes none.${all.more ? ` ${all.more} older files are not listed.` : ""}`);
+      table.update(all.files);
+      body.append(table.element);
+    }
+  };
+  get<Saved>("/api/recordings").then((list) => { all = list; draw(); }, (e: unknown) => text(note, (e as Error).message));
+  return { element: body, draw };
+}
 
 /** takePast copies the past ticks of a room that are in memory, and shows the copy. */
 export async function takePast(page: Context, tick?: number, room = page.room): Promise<void> {
@@ -74,6 +101,9 @@ const kind = (name: string, heading: string, live: boolean): Kind => ({
       h("div", { class: "columns" }, changes, messages),
       h("div", { class: "columns wide" }, h("section", {}, h("div", { class: "bar" }, h("h2", {}, "Objects at this tick"), search), table.element), mapBox));
     root.append(h("section", {}, h("div", { class: "bar" }, title, files, upload, take, save), facts, outcome, refused), rest);
+    const saved = live ? savedFiles(page) : undefined;
+    if (saved) root.append(saved.element);
+    let write = page.write;
     upload.hidden = live;
     files.hidden = true;
 
@@ -268,6 +298,8 @@ const kind = (name: string, heading: string, live: boolean): Kind => ({
       topics: () => [],
       on(topic, data) {
         if (!live || topic !== "overview") return;
+        if (write !== page.write) saved!.draw();
+        write = page.write;
         const ring = (data as Overview).ring_ns;
         take.hidden = !ring;
         text(take, `the last ${Math.round(ring / 1e9)} s`);
