@@ -9,7 +9,7 @@ import { setTimeout as pause } from "node:timers/promises";
 
 import { connect } from "../../clients/ts/dist/netloop.js";
 import { contrasts } from "./contrast.mjs";
-import { browser } from "./page.mjs";
+import { browser, colorsOf } from "./page.mjs";
 import { Server, bots, tcpRelay, until } from "./server.mjs";
 
 const views = ["overview", "ticks", "loop", "clients", "state", "traffic", "rpcs", "log", "playground"];
@@ -122,6 +122,7 @@ describe("the inspector", { concurrency: 1 }, () => {
         const want = (last("netloop_replication_bytes_total", `class="${name}"`) - first("netloop_replication_bytes_total", `class="${name}"`)) / seconds;
         assert.ok(Math.abs(rate - want) < 0.4 * want + 500, `${name}: ${rate} bytes a second, and ${want} by /metrics`);
       }
+      assert.ok(await i.page.evaluate(colorsOf, ".treemap canvas") > 3, "the treemap is drawn");
       // The objects that cost most lead to their state.
       await i.shows(".dearest tbody tr", /ship/);
       const dearest = await i.page.evaluate(() => [...document.querySelectorAll(".dearest tbody tr")].map((r) => [...r.cells].map((c) => c.innerText)));
@@ -153,6 +154,8 @@ describe("the inspector", { concurrency: 1 }, () => {
       await i.page.click("nav a[href='#ticks']");
       await i.page.click("button:text('the last 60 s')");
       await i.shows(".outcome.kept", /^ticks 1 to \d+ of the running server/);
+      await until("the address names the copy", () => /#past\/.*past=1\b/.test(i.page.url()));
+      await i.shows(".saved", /started without --record and --record-rooms/);
       await i.page.fill(".query", "ship.Hull > 0");
       await i.page.press(".query", "Enter");
       await i.shows(".found button", /· [\d.]+ \d+$/);
@@ -234,6 +237,7 @@ describe("the inspector", { concurrency: 1 }, () => {
         await i.page.keyboard.press("k");
         assert.equal(await focused(), first);
       }
+      await i.shows("li.part", /^▾ world$/);
       // A group is disabled and enabled as a whole.
       await i.page.click(".group:has-text('world') button.write");
       await i.shows(".group", /world 3 systems, disabled enable/);
@@ -288,6 +292,7 @@ describe("the inspector", { concurrency: 1 }, () => {
         await i.click("nav a[href='#ticks']");
         await i.click(`tbody tr:has(td:nth-child(5):text-is("${system}"))`);
         await i.shows("h2", new RegExp(`the system ${system} took .* at ${stage}$`));
+        assert.deepEqual(await i.page.evaluate(() => [...document.querySelectorAll(".flame .box.stage")].map((e) => e.title.split(":")[0])), ["Initialization", "EarlyUpdate", "FixedUpdate", "PreUpdate", "Update", "PreLateUpdate", "PostLateUpdate"]);
         await i.click(".box.blame");
         await i.shows("li.chosen", new RegExp(`^${system}`));
         assert.equal(i.clicks, 3);
@@ -307,6 +312,8 @@ describe("the inspector", { concurrency: 1 }, () => {
       await i.click(".alarm ~ a");
       await i.shows("li.chosen", /in quarantine for \d+ ticks/);
       await from("log");
+      await i.shows("[aria-label=Client] option", /^all clients$/);
+      await i.page.selectOption("main [aria-label=Room]", "none");
       await i.click("a[href^='#loop/system=ai.think']");
       await i.shows("li.chosen", /^ai.think/);
 

@@ -11,6 +11,13 @@ export function browser(flags = []) {
   return chromium.launch({ executablePath: program, args: ["--no-sandbox", "--mute-audio", ...flags] });
 }
 
+/** colorsOf returns the number of colors of a canvas. It runs in the page. */
+export function colorsOf(selector) {
+  const c = document.querySelector(selector);
+  const data = new Uint32Array(c.getContext("2d").getImageData(0, 0, c.width, c.height).data.buffer);
+  return new Set(data).size;
+}
+
 /** Scripts that disable a transport in a tab. */
 const without = {
   webtransport: () => { delete globalThis.WebSocket; },

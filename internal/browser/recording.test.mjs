@@ -7,7 +7,7 @@ import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
 
-import { browser } from "./page.mjs";
+import { browser, colorsOf } from "./page.mjs";
 import { Server, bin, bots, until } from "./server.mjs";
 
 const dir = mkdtempSync(path.join(tmpdir(), "netloop-recording-"));
@@ -46,14 +46,20 @@ describe("objects in the page", { concurrency: 1 }, () => {
     await until("the fields are shown", async () => /Heading[\s\S]*Hull/.test(await text(".fields")));
     await page.click(".fields tr:has-text('Hull') button");
     await until("the reason is shown", async () => /client 1, ship .* Hull at tick/.test(await text(".fields .reason")));
-    assert.ok(await page.isVisible(".map canvas"));
+    await until("edits flash", () => page.evaluate(() => document.querySelector(".fields tr.flash") !== null));
+    assert.ok(await page.evaluate(colorsOf, ".map canvas") > 2, "the map is drawn");
     // Without a token of role write, fields with a read rule are not shown.
     assert.match(await text(".fields tr:has(td:first-child)"), /needs role write: read=owner/);
-    assert.deepEqual(errors, []);
+    // The recording that grows is listed, with the command that opens it.
+    await page.goto(`http://${server.at.admin}/inspect#past`);
+    await until("the recording is listed", async () => /game\.rec\s+\(default\)\s+[\d.]+ [kM]?B\s.*server inspect \S*game\.rec/s.test(await text(".saved tbody tr")));
+    // That no past ticks have been taken is an answer 404, which is also a line of the console.
+    assert.deepEqual(errors.filter((e) => !/status of 404/.test(e)), []);
     await page.close();
     await stop();
     await server.stop();
 
+    writeFileSync(path.join(dir, "cut.rec"), readFileSync(file).subarray(0, -1000));
     const served = await inspect(file);
     try {
       const shown = await open(served.url);
@@ -80,6 +86,11 @@ describe("objects in the page", { concurrency: 1 }, () => {
       await shown.page.click("h2");
       await shown.page.keyboard.press("ArrowRight");
       await until("a step forward", async () => (await at()) === first + 1);
+      // A damaged file of the folder is shown up to its last whole tick, and an uploaded one replaces it.
+      await shown.page.selectOption("[aria-label=File]", "cut.rec");
+      await until("the damaged file is shown", async () => /cut\.rec/.test(await shown.page.title()) && /all ticks up to there are as recorded/.test(await shown.text(".outcome")));
+      await shown.page.setInputFiles("input[type=file]", { name: "mine.rec", mimeType: "application/octet-stream", buffer: readFileSync(file) });
+      await until("the upload is shown", async () => /mine\.rec/.test(await shown.page.title()) && /all ticks are as recorded/.test(await shown.text(".outcome")));
       await shown.page.fill(".query", "shap.Hull == 0");
       await shown.page.press(".query", "Enter");
       // The answer 400 is also a line of the browser's console.

@@ -18,11 +18,10 @@ type Inbox struct {
 	// and later by LimitJoins.
 	MaxJoins int
 	// Rouse, if set, is called for each arrival that must wake a sleeping owner. Acknowledgements,
-	// confirmations and reports of mispredictions do not wake it. The first discarded data of a
-	// session wakes it, because it counts against the client's limits; further data is added to that
-	// until the next swap. Inputs wake it only while it sleeps, and inputs for which Idle then
-	// returns true are dropped without a call. Rouse must neither block nor use the inbox. Set Rouse
-	// and Idle before the first session.
+	// confirmations and reports of mispredictions do not wake it. Discarded data wakes it, because
+	// it counts against the client's limits: once until the next swap. Inputs wake it only while it
+	// sleeps, and inputs for which Idle then returns true are dropped without a call. Rouse must
+	// neither block nor use the inbox. Set Rouse and Idle before the first session.
 	Rouse func()
 	Idle  func(inputs []byte) bool
 

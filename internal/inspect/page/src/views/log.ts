@@ -49,7 +49,7 @@ export const log: Kind = {
       const values = new Set(lines.map((l) => attr(l, name)).filter((v) => v !== undefined));
       if (select.value.startsWith("=")) values.add(select.value.slice(1));
       const list = [...fixed, ...[...values].sort((a, b) => a.localeCompare(b, "en", { numeric: true })).map((v) => [`=${v}`, `${name} ${v}`] as [string, string])];
-      if (list.map(([v]) => v).join("\n") === [...select.options].map((o) => o.value).join("\n")) return;
+      if (list.length === select.options.length && list.every(([v], i) => select.options[i]!.value === v)) return;
       const chosen = select.value;
       select.replaceChildren(...list.map(([value, title]) => h("option", { value }, title)));
       select.value = chosen;

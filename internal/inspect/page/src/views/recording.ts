@@ -229,6 +229,8 @@ const kind = (name: string, heading: string, live: boolean): Kind => ({
         if (live && e instanceof Refused && e.status === 404) { // Too many others were taken.
           text(outcome, `${(e as Error).message}. The figures below are those that were read before.`);
           outcome.className = "outcome warn";
+          number.value = String(around.tick);
+          void list();
         } else trouble(e);
       }
     }
