@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"os"
@@ -489,4 +490,88 @@ func TestTheInspectorListsRecordings(t *testing.T) {
 	if _, body := ask(http.MethodGet, "/api/log", aReader); !strings.Contains(body, "a recording is downloaded") || !strings.Contains(body, `["token","anna"]`) {
 		t.Errorf("the log: %s", body)
 	}
+}
+
+// scraped returns the series of /metrics by name and labels.
+func scraped(t *testing.T, ask func(method, path, token string) (int, string)) map[string]float64 {
+	t.Helper()
+	_, text := ask(http.MethodGet, "/metrics", aReader)
+	all := map[string]float64{}
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), " "); ok && !strings.HasPrefix(name, "#") {
+			n, err := strconv.ParseFloat(value, 64)
+			if err == nil {
+				all[name] = n
+			}
+		}
+	}
+	return all
+}
+
+// ticksWithin returns the number of ticks that took at most a time, by the largest bucket of
+// /metrics up to it. With above it is the smallest bucket from it on.
+func ticksWithin(all map[string]float64, limit float64, above bool) (ticks float64) {
+	best := math.Inf(-1)
+	if above {
+		best = math.Inf(1)
+	}
+	for name, n := range all {
+		text, ok := strings.CutPrefix(name, `netloop_tick_duration_seconds_bucket{le="`)
+		le, err := strconv.ParseFloat(strings.TrimSuffix(text, `"}`), 64)
+		if ok && err == nil && (above && le >= limit && le <= best || !above && le <= limit && le >= best) {
+			best, ticks = le, n
+		}
+	}
+	return ticks
+}
+
+// The figures of the overview are those of /metrics: between one scrape before and one after, the
+// number of ticks and the 99th percentile, then the overload level, the heap, and the queues.
+func TestTheInspectorsFiguresAreThoseOfMetrics(t *testing.T) {
+	ask, s := inspectedServer(t)
+	start(t, connectTo(t, s.Addr().String(), inspected), nil)
+	waitFor(t, func() bool { return scraped(t, ask)["netloop_ticks_total"] > 100 })
+	before := scraped(t, ask)
+	_, body := ask(http.MethodGet, "/api/overview", aReader)
+	after := scraped(t, ask)
+	var o inspect.Overview
+	if err := json.Unmarshal([]byte(body), &o); err != nil || len(o.Windows) == 0 {
+		t.Fatal(err, body)
+	}
+	w := o.Windows[len(o.Windows)-1] // five minutes
+	ticks, p99 := float64(w.Ticks), w.Tick.P99.Seconds()
+	if ticks < before["netloop_ticks_total"] || ticks > after["netloop_ticks_total"] {
+		t.Errorf("%v ticks, and %v to %v in /metrics", ticks, before["netloop_ticks_total"], after["netloop_ticks_total"])
+	}
+	if n := ticksWithin(after, p99, true); n < 0.99*ticks {
+		t.Errorf("p99 is %v s, and %v of %v ticks took that time or less", p99, n, ticks)
+	}
+	if n := ticksWithin(before, p99/1.05, false); n > 0.99*ticks+1 { // It is rounded up by 4.4 % at most.
+		t.Errorf("p99 is %v s, and %v of %v ticks took less", p99, n, ticks)
+	}
+	if o.Overload != "normal" || after["netloop_overload_level"] != 0 {
+		t.Errorf("overload %q, level %v", o.Overload, after["netloop_overload_level"])
+	}
+	heap := after["go_memory_classes_heap_objects_bytes"]
+	if now := float64(o.Memory.Heap); heap == 0 || now > 8*heap || now < heap/8 { // It changes with each collection.
+		t.Errorf("a heap of %v bytes, and %v in /metrics", now, heap)
+	}
+	waitFor(t, func() bool { // Entries wait in a queue for a moment.
+		var values map[string][]struct {
+			Labels []string
+			Value  float64
+		}
+		_, body := ask(http.MethodGet, "/api/metrics?prefix=queue_depth", aReader)
+		if err := json.Unmarshal([]byte(body), &values); err != nil || len(values["queue_depth"]) == 0 {
+			t.Fatal(err, body)
+		}
+		all := scraped(t, ask)
+		return !slices.ContainsFunc(values["queue_depth"], func(v struct {
+			Labels []string
+			Value  float64
+		}) bool {
+			n, ok := all[fmt.Sprintf("netloop_queue_depth{queue=%q}", v.Labels[0])]
+			return !ok || n != v.Value
+		})
+	})
 }
