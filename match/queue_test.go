@@ -400,8 +400,8 @@ func BenchmarkQueue(b *testing.B) {
 	}
 }
 
-// In a crowd that others join all the time no party waits for long, whatever its size: the oldest
-// one chooses first, and parties that come during a round are searched in the next one. Ratings are
+// In a crowd that others join all the time no party of any size waits for long: the oldest one
+// chooses first, and parties that come during a round are searched in the next one. Ratings are
 // far apart in every other crowd: a thousand players wait until their tolerance has widened, and a
 // search tries a part of them.
 func TestNoPartyIsPassedOver(t *testing.T) {
@@ -425,7 +425,7 @@ func TestNoPartyIsPassedOver(t *testing.T) {
 			w.Tick(func(tick *netloop.Tick) {
 				for range 40 / g.cfg.TeamSize {
 					p := match.Party[skill]{Properties: skill{Rating: spread * rnd.Float64()}}
-					// More than half are single players, who fill each gap.
+					// More than half are single players: these fill each gap.
 					for range 1 + rnd.IntN(g.cfg.TeamSize)*rnd.IntN(2) {
 						id++
 						joined[id] = tick.GameTime()

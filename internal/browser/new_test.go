@@ -51,7 +51,7 @@ func TestNewGamesInABrowser(t *testing.T) {
 	var took time.Duration
 	command := func(in, name string, args ...string) {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), name, args...) //nolint:gosec // This test names it.
+		cmd := exec.CommandContext(t.Context(), name, args...)
 		cmd.Dir = in
 		cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS="+os.Getenv("GOFLAGS")+" -ldflags=-w")
 		if out, err := cmd.CombinedOutput(); err != nil {

@@ -22,7 +22,7 @@ func TestThePagesMatchTheSchemas(t *testing.T) {
 	}
 }
 
-// The hook of the README is the one whose types are checked, in a folder without React.
+// The README shows the hook of react/useNetloop.ts, whose types are checked without React.
 func TestTheReactHookIsTyped(t *testing.T) {
 	const dir = "../../examples/phaser/"
 	hook, err := os.ReadFile(dir + "react/useNetloop.ts")
