@@ -36,8 +36,8 @@ import (
 // room is opened then, and after 9 s the rooms, other than the default room, admit no client
 // without a ticket or a seat: another server may have opened a room of that name.
 type Cluster struct {
-	// Via is the connection to the other servers: a Cluster of package cluster/nats, or a member of
-	// a [cluster.Memory]. Nil is none. Listen joins, and the end of the server closes it.
+	// Via is the connection to the other servers: a Cluster of package cluster/nats, or a member
+	// of a [cluster.Memory]. Nil is none. Listen joins, and the end of the server closes it.
 	Via cluster.Cluster
 	// ID identifies this run of the server: at most 64 letters, digits, - and _. It differs after
 	// each start. Empty is a random one.
@@ -52,6 +52,19 @@ type Cluster struct {
 	// token is accepted by one server of the cluster, once. With LocalTokens each server then
 	// accepts it once by itself; without, it refuses the player with [CodeBusy].
 	LocalTokens bool
+	// Duplicate is the policy for a player ([Join] Subject) that joins a room while it has a
+	// client in another room of the cluster; zero means [DuplicateAllow]. With [DuplicateTakeOver]
+	// the client there leaves with [CodeReplaced] first, with [DuplicateRefuse] the newcomer is
+	// refused with [CodeRefused]. Spectators, and clients without a Subject, may be in any number
+	// of rooms. Within one room [RoomSpec] Duplicate decides. All servers of a cluster use the
+	// same policy.
+	//
+	// The server of the room has the name of the player in the cluster, from admission until the
+	// seat ends. Moves and hand-overs pass it on. While the cluster does not answer, players
+	// without a place on this server are refused with [CodeBusy], and so are players whose place
+	// is on a killed server, for 10 s. After a partition the client of the older claim leaves with
+	// CodeReplaced.
+	Duplicate DuplicatePolicy
 	// Addr is the address at which players reach Listen, host:port. Empty is the address of
 	// Listen, which must name one of the machine then. Players in browsers reach the same host, or
 	// WebURL.
@@ -72,6 +85,9 @@ func (c *Cluster) validate() error {
 			return ConfigError("Cluster", fmt.Sprintf("%+v", *c), "set Via too: the connection to the other servers")
 		}
 		return nil
+	}
+	if c.Duplicate > DuplicateAllow {
+		return ConfigError("Cluster.Duplicate", c.Duplicate, "use DuplicateTakeOver, DuplicateRefuse or DuplicateAllow")
 	}
 	if _, _, err := net.SplitHostPort(c.Addr); c.Addr != "" && err != nil {
 		return ConfigError("Cluster.Addr", c.Addr, "use host:port")
@@ -100,7 +116,7 @@ func (s *Server) openMember() {
 	}
 	s.moves = new(inspect.Moves)
 	s.member = membership.New(membership.Config{
-		Via: c.Via, Load: s.load, Lost: s.lostName, Log: s.log, Now: func() time.Duration { return s.clock.Now() },
+		Via: c.Via, Load: s.load, Lost: s.lostName, LostPlayer: s.lostPlayer, Log: s.log, Now: func() time.Duration { return s.clock.Now() },
 	})
 	membership.Handle(s.member, "open", s.openCalled)
 	membership.Handle(s.member, "reserve", s.reserveCalled)
@@ -357,8 +373,8 @@ func (m serverMetrics) ClusterRooms(f *metrics.Family) {
 // Messages to rooms of other servers: a room's message that finds no room of its server becomes a
 // letter, which package membership carries.
 
-// deliver queues a room's message at a room of this server. It returns room.ErrElsewhere if another
-// server may have the room.
+// deliver queues a room's message at a room of this server. It returns room.ErrElsewhere if
+// another server may have the room.
 func (s *Server) deliver(name string, it rpcqueue.Item) error {
 	to, ok := s.rooms.Get(name)
 	switch {

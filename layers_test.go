@@ -8,7 +8,7 @@ import (
 
 // layers: a package imports only packages of lower layers, or of its own folder. The folder of a
 // layer may be within that of another one.
-var layers = []string{"internal proto clients", "cluster", "internal/membership", ".", "client", "match persist phase seats", "loadtest netlooptest app", "examples", "bench cmd deploy scripts"}
+var layers = []string{"internal proto clients", "cluster", "internal/membership", "internal/membership/places", ".", "client", "match persist phase seats", "loadtest netlooptest app", "examples", "bench cmd deploy scripts"}
 
 // networkImports lists the packages of the module that each package of the network may import. They
 // belong to lower layers.

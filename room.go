@@ -128,7 +128,7 @@ func (r *Room) config(s *Server) room.Config {
 		AdmitTimeout: s.cfg.AdmitTimeout, DrainTimeout: s.cfg.DrainTimeout,
 		Watchdog: s.cfg.Watchdog, WatchdogExit: s.cfg.WatchdogExit,
 		Identify: func(ctx context.Context, j *room.Join) error { return s.identify(ctx, j, r.spec.Name) },
-		Hold:     r.hold, Travel: s.travel(),
+		Hold:     r.hold, Travel: s.travel(), Places: r.places(),
 		Detail:     s.room == nil, // The server's first room is the default room.
 		CheckEdits: s.cfg.CheckEdits, CheckValues: s.cfg.CheckValues,
 		Closed: func(code Code, text string) error { return &Closed{code, text} },

@@ -22,6 +22,7 @@ import (
 	"github.com/netloop/netloop/internal/inspect/history"
 	"github.com/netloop/netloop/internal/loop"
 	"github.com/netloop/netloop/internal/membership"
+	"github.com/netloop/netloop/internal/membership/places"
 	"github.com/netloop/netloop/internal/metrics"
 	"github.com/netloop/netloop/internal/net/admission"
 	"github.com/netloop/netloop/internal/net/inproc"
@@ -60,6 +61,7 @@ type Server struct {
 	rooms          *directory.Directory[*Room]
 	member         *membership.Member // nil without a cluster
 	confirms       confirms           // reports of arrivals to other servers
+	places         *places.Places     // nil: players may be in several rooms
 	listing        *directory.Listing[listingEntry]
 	inbox          *room.ServerInbox // messages from rooms to the program
 	openings       directory.SiteLimiter[netip.Prefix]

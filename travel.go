@@ -16,6 +16,7 @@ import (
 	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/internal/inspect"
 	"github.com/netloop/netloop/internal/membership"
+	"github.com/netloop/netloop/internal/membership/places"
 	"github.com/netloop/netloop/internal/recording"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/transport"
@@ -44,8 +45,44 @@ func (s *Server) travel() room.Travel {
 func (s *Server) openTravel() {
 	membership.Handle(s.member, "bind", s.bindCalled)
 	membership.Handle(s.member, "arrived", s.arrivedCalled)
+	if p := s.cfg.Cluster.Duplicate; p == DuplicateTakeOver || p == DuplicateRefuse {
+		s.places = places.New(places.Config{Member: s.member, Refuses: p == DuplicateRefuse, Drops: s.metrics.Drops})
+	}
+	membership.Handle(s.member, "place", s.placeCalled)
 	s.confirms.ctx, s.confirms.cancel = context.WithCancel(context.Background())
 	s.confirms.slots = make(chan struct{}, maxConfirms)
+}
+
+// placesRoom implements places.Room.
+type placesRoom struct{ r *Room }
+
+// KickPlayer implements places.Room.
+func (p placesRoom) KickPlayer(ctx context.Context, subject string, code Code, text string) {
+	p.r.e.Commands.KickPlayer(ctx, subject, code, text)
+}
+
+// places returns the places of the room's players, or nil if players may be in several rooms.
+func (r *Room) places() room.Places {
+	if r.server.places == nil {
+		return nil
+	}
+	return r.server.places.Of(placesRoom{r})
+}
+
+// placeCalled gives the name of a player to another server.
+func (s *Server) placeCalled(ctx context.Context, _ string, q *clusterv1.TakePlace) (proto.Message, error) {
+	done := &clusterv1.Reply{}
+	if s.places == nil {
+		return done, nil
+	}
+	return done, s.places.Take(ctx, q.GetPlayer(), q.GetNumber())
+}
+
+// lostPlayer ends the place of a player whose name another server has claimed meanwhile.
+func (s *Server) lostPlayer(player string, e cluster.Epoch) {
+	if s.places != nil {
+		s.places.Lost(player, e)
+	}
 }
 
 // Bind implements room.Travel.
@@ -73,6 +110,9 @@ func (v serverTravel) Bind(ctx context.Context, b room.Binding) (room.Bound, err
 	v.s.beginMove(from.Number, move, began)
 	if err != nil {
 		return room.Bound{}, err
+	}
+	if v.s.places != nil {
+		v.s.places.Moves(b.Join.Subject, from.Number)
 	}
 	return room.Bound{Ticket: m.Ticket, Number: from.Number, To: m.To}, nil
 }
@@ -319,10 +359,14 @@ func (s *Server) arrivedCalled(ctx context.Context, _ string, q *clusterv1.Arriv
 	return done, err
 }
 
-// closeTravel ends the reports of arrivals, before the server leaves the cluster.
+// closeTravel ends the reports of arrivals, and waits for the names of players that are being
+// given back, before the server leaves the cluster.
 func (s *Server) closeTravel() {
 	if s.confirms.cancel != nil {
 		s.confirms.cancel()
 		s.confirms.running.Wait()
+	}
+	if s.places != nil {
+		s.places.Wait()
 	}
 }

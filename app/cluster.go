@@ -22,6 +22,19 @@ import (
 // clusterEmbed is the value of --cluster that starts a NATS server in this process.
 const clusterEmbed = "embed"
 
+// onePlace returns the policy of --cluster-one-place, or 0 for an unknown text.
+func onePlace(text string) netloop.DuplicatePolicy {
+	switch text {
+	case "":
+		return netloop.DuplicateAllow
+	case "take-over":
+		return netloop.DuplicateTakeOver
+	case "refuse":
+		return netloop.DuplicateRefuse
+	}
+	return 0
+}
+
 // clusterRules are the requirements of the options of a cluster.
 func (o *options) clusterRules() (rules []rule) {
 	embeds := o.Cluster == clusterEmbed
@@ -29,6 +42,7 @@ func (o *options) clusterRules() (rules []rule) {
 		for _, s := range []struct{ key, value string }{
 			{"cluster-name", o.ClusterName}, {"cluster-creds", o.ClusterCreds}, {"cluster-ca", o.ClusterCA}, {"cluster-listen", o.ClusterListen},
 			{"cluster-routes", o.ClusterRoutes}, {"region", o.Region}, {"zone", o.Zone}, {"public-addr", o.PublicAddr},
+			{"cluster-one-place", o.OnePlace},
 		} {
 			rules = append(rules, rule{s.value != "", s.key, s.value, "set cluster too: embed, or the URL of NATS such as nats://10.0.0.5:4222"})
 		}
@@ -37,6 +51,7 @@ func (o *options) clusterRules() (rules []rule) {
 	}
 	host, _, err := net.SplitHostPort(o.Listen)
 	rules = []rule{
+		{onePlace(o.OnePlace) == 0, "cluster-one-place", o.OnePlace, "use take-over or refuse, or leave it out"},
 		{!embeds && !strings.Contains(o.Cluster, "://"), "cluster", o.Cluster, "use embed, or the URL of NATS such as nats://10.0.0.5:4222"},
 		{embeds && embedded.Start == nil, "cluster", o.Cluster, "this program contains no NATS server: build it with -tags embednats, import app/embednats in its main function, or use the URL of one"},
 		{!embeds && (o.ClusterListen != "" || o.ClusterRoutes != ""), "cluster-listen", o.ClusterListen + o.ClusterRoutes, "cluster-listen and cluster-routes are for --cluster embed"},
@@ -93,7 +108,7 @@ func (c *configuration) openCluster(environ []string, log *slog.Logger) (_ *clus
 		u.stop()
 		return nil, c.bad("cluster", o.Cluster, err.Error())
 	}
-	u.via = netloop.Cluster{Via: via, Region: o.Region, Zone: o.Zone, Addr: o.PublicAddr, HandOver: o.HandOver, LocalTokens: o.LocalTokens}
+	u.via = netloop.Cluster{Via: via, Region: o.Region, Zone: o.Zone, Addr: o.PublicAddr, HandOver: o.HandOver, LocalTokens: o.LocalTokens, Duplicate: onePlace(o.OnePlace)}
 	return u, nil
 }
 

@@ -65,6 +65,7 @@ type options struct {
 	Region        string        `name:"region" help:"region of this server in its cluster: rooms open in the region of their asker"`
 	Zone          string        `name:"zone" help:"zone of this server within its region"`
 	PublicAddr    string        `name:"public-addr" help:"address at which players reach --listen, for moves from other servers; empty is that of --listen"`
+	OnePlace      string        `name:"cluster-one-place" help:"a player who joins a second room of the cluster: take-over closes the client in the first one, refuse refuses the newcomer; default: a player may be in several rooms"`
 	LocalTokens   bool          `name:"cluster-local-tokens" help:"while the cluster does not answer, accept a token once at each server; without, players with tokens are refused then"`
 	HandOver      bool          `name:"hand-over" help:"at the end of the server, move rooms that store their state to other servers of the cluster first"`
 	TLSCert       string        `name:"tls-cert" help:"PEM file with the certificate that clients see, read again when it changes; empty makes one for development"`

@@ -275,6 +275,10 @@ var limitRows = map[string][]string{
 		"followed clients of a room: their bytes are counted by class and method | {maxFollowed}, for {followTime} after the last question",
 		"questions of the inspector, `/loop` and `/explain` | {maxQuestions} at once; {questionTime} of a tick on average",
 	},
+	"internal/membership/places": {
+		"the wait of a player for its one place in a cluster | {Time}",
+		"… names of players between two rooms of a server | {maxKept}",
+	},
 	"internal/rpcqueue": {
 		"messages that wait for one stage | {StageCapacity}; beyond it {SenderShare} of each sender",
 		"accounts of departed clients with a debt to a limit | {MaxDebts}",

@@ -13,7 +13,7 @@ import (
 )
 
 // Players of four servers move to a room of another server every other second, 1 000 in a second
-// with NETLOOP_VERIFY: none is lost, and each is in one room.
+// with NETLOOP_VERIFY: none is lost, and each is in one room, also as the one place of its player.
 func TestManyPlayersMoveBetweenServers(t *testing.T) {
 	players, length := 60, 4*time.Second
 	if os.Getenv("NETLOOP_VERIFY") != "" {
@@ -31,8 +31,8 @@ func TestManyPlayersMoveBetweenServers(t *testing.T) {
 	name := func(server, room int) string { return fmt.Sprint("oak ", server%servers, " ", room%rooms) }
 	for n := range servers {
 		id := fmt.Sprint("s", n)
-		worlds[n] = netlooptest.New(t, lobbyGame(nil), netlooptest.Room(spec), netlooptest.Configure(func(c *netloop.Config) {
-			c.MaxClients, c.Cluster = 4*players, netloop.Cluster{Via: hub.Member(), ID: id, Addr: id + ":1"}
+		worlds[n] = netlooptest.New(t, lobbyGame(named), netlooptest.Room(spec), netlooptest.Configure(func(c *netloop.Config) {
+			c.MaxClients, c.Cluster = 4*players, netloop.Cluster{Via: hub.Member(), ID: id, Addr: id + ":1", Duplicate: netloop.DuplicateRefuse}
 		}))
 		worlds[0].Connect(id+":1", worlds[n])
 		for k := range rooms { // A room admits a few players in each tick.
@@ -57,7 +57,7 @@ func TestManyPlayersMoveBetweenServers(t *testing.T) {
 	moving := false
 	var start time.Duration
 	for n := range all {
-		c := worlds[0].JoinAs(client.Config{Room: name(0, n)}, netlooptest.Link{Delay: 10 * time.Millisecond})
+		c := worlds[0].JoinAs(client.Config{Room: name(0, n), Token: fmt.Sprint("player ", n)}, netlooptest.Link{Delay: 10 * time.Millisecond})
 		at, next := 0, interval*time.Duration(n)/time.Duration(players)
 		c.On(netloop.Update, "wander", func(*netloop.Tick) {
 			if now := worlds[0].Now() - start; now >= next && moving && c.State().Phase == client.Playing {

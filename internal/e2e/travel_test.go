@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,8 +17,10 @@ import (
 
 // fleet is a cluster in memory of servers on loopback.
 type fleet struct {
-	t   *testing.T
-	hub *cluster.Memory
+	t         *testing.T
+	hub       *cluster.Memory
+	ahead     atomic.Int64 // time by which the clock of the cluster is ahead
+	duplicate netloop.DuplicatePolicy
 
 	mu  sync.Mutex
 	log []string
@@ -25,7 +28,8 @@ type fleet struct {
 
 func newFleet(t *testing.T) *fleet {
 	began := time.Now()
-	f := &fleet{t: t, hub: cluster.NewMemory(1, func() time.Duration { return time.Since(began) })}
+	f := &fleet{t: t}
+	f.hub = cluster.NewMemory(1, func() time.Duration { return time.Since(began) + time.Duration(f.ahead.Load()) })
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -82,7 +86,7 @@ func (f *fleet) serve(id, name string, more func(*netloop.Room)) (s *netloop.Ser
 		}
 	})
 	s, stop = serveAs(f.t, g, netloop.Config{
-		Web: "127.0.0.1:0", Room: netloop.RoomSpec{Rate: netloop.Hz(60)}, Cluster: netloop.Cluster{Via: f.hub.Member(), ID: id},
+		Web: "127.0.0.1:0", Room: netloop.RoomSpec{Rate: netloop.Hz(60)}, Cluster: netloop.Cluster{Via: f.hub.Member(), ID: id, Duplicate: f.duplicate},
 	})
 	if _, err := s.OpenRoom(f.t.Context(), table(name)); err != nil {
 		f.t.Fatal(err)

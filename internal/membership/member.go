@@ -20,8 +20,10 @@ type Config struct {
 	// Lost is called when a newer claim of the name of a room exists. It must not wait, and not
 	// call the Member.
 	Lost func(room string, e cluster.Epoch)
-	Now  func() time.Duration
-	Log  *slog.Logger
+	// LostPlayer is called when a newer claim of the name of a player exists, as Lost is.
+	LostPlayer func(player string, e cluster.Epoch)
+	Now        func() time.Duration
+	Log        *slog.Logger
 }
 
 // Member is a server in its cluster. Any goroutine may use it.
@@ -61,6 +63,9 @@ func (m *Member) Join(ctx context.Context, self cluster.Server) error {
 		Lost: func(name string, e cluster.Epoch) {
 			if room, ok := strings.CutPrefix(name, roomPrefix); ok {
 				m.cfg.Lost(room, e)
+			}
+			if player, ok := strings.CutPrefix(name, playerPrefix); ok {
+				m.cfg.LostPlayer(player, e)
 			}
 		},
 	})

@@ -115,3 +115,13 @@ func (m *Member) Asked(server string) {
 		}
 	}
 }
+
+// Suspect reports whether a server misses heartbeats, or is not a member.
+func (m *Member) Suspect(server string) bool {
+	for _, s := range m.Servers() {
+		if s.ID == server {
+			return s.Suspect
+		}
+	}
+	return true
+}

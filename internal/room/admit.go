@@ -38,6 +38,9 @@ func (a *Admission) open() {
 	a.inbox.MaxJoins = maxEntering
 	a.seats.Playing.Most, a.seats.Watching.Most = a.spec.seats()
 	a.seats.Rouse = a.Sleep.rouse
+	if p := a.cfg.Places; p != nil {
+		a.seats.Places.Free = p.Free
+	}
 	a.epoch.Store(&loop.Epoch{})
 }
 
@@ -55,6 +58,9 @@ func (a *Admission) admit(ctx context.Context, hello *netloopv1.Hello, remote st
 	back := hello.GetResume()
 	if at, conn, err := a.seats.Claim(back.GetToken(), back.GetAttempt()); at != nil || err != nil {
 		if err != nil {
+			return nil, err
+		}
+		if err := a.regainPlace(ctx, at); err != nil {
 			return nil, err
 		}
 		return a.admission(&admitted{seat: at, who: a.seats.Join(at), addr: remote}, conn, hello), nil
@@ -80,8 +86,12 @@ func (a *Admission) admit(ctx context.Context, hello *netloopv1.Hello, remote st
 		return nil, cmp.Or(otherwise, err)
 	}
 	q := &seats.Request{Who: join, Policy: a.spec.SameSubject, Ticket: shown, Otherwise: otherwise, NextID: a.cfg.Server.NextID}
+	if err := a.claimPlace(ctx, q, known); err != nil {
+		return nil, cmp.Or(otherwise, err)
+	}
 	at, conn, err := a.seats.Assign(q)
 	if err != nil {
+		a.freePlace(q)
 		return nil, cmp.Or(otherwise, err)
 	}
 	return a.admission(&admitted{seat: at, join: join, who: join, evicts: q.Evicts, addr: remote}, conn, hello), nil

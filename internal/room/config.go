@@ -126,6 +126,8 @@ type Config struct {
 	Hold func() error
 	// Travel is the access to other servers, if Spec.Travels is set; nil in a replay.
 	Travel Travel
+	// Places keeps each player in one room of a cluster; nil: players may be in several.
+	Places Places
 	// Tick is the game's type of the running tick. The room passes it to the checks of a
 	// schema.Method.
 	Tick any

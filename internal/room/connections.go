@@ -261,6 +261,7 @@ func (cs *connections) depart(c *Client) {
 		return
 	}
 	cs.sent.closed(c.id, &transport.Closed{Code: transport.CodeMoved, Text: c.moving})
+	cs.keepPlace(c)
 	cs.leave(c, &transport.Closed{Code: transport.CodeMoved})
 	cs.admission.seats.RemoveSession(c.session) // The session continues in the other room.
 	c.session.Move(c.moving)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/netloop/netloop"
 )
 
 // clusterStory is all that one seed draws for the servers of a cluster: their rooms and clients,
@@ -15,9 +17,11 @@ import (
 type clusterStory struct {
 	Seed    uint64
 	Servers int
-	Travels bool          // clients and rooms move between servers
-	Length  time.Duration // of the part with troubles
-	Events  []clusterEvent
+	Travels bool // clients and rooms move between servers
+	// Duplicate is that of Config.Cluster: with a policy each guest has a place in one room.
+	Duplicate netloop.DuplicatePolicy
+	Length    time.Duration // of the part with troubles
+	Events    []clusterEvent
 }
 
 // clusterEvent is one thing that happens at a time of the story.
@@ -68,6 +72,7 @@ func drawCluster(seed uint64) *clusterStory {
 		})
 	}
 	s.drawTravels()
+	s.Duplicate = oneOf(&drawer{Rand: rand.New(rand.NewPCG(seed, 761))}, 0, netloop.DuplicateTakeOver, netloop.DuplicateRefuse)
 	slices.SortStableFunc(s.Events, func(a, b clusterEvent) int { return cmp.Compare(a.At, b.At) })
 	return s
 }
@@ -75,7 +80,7 @@ func drawCluster(seed uint64) *clusterStory {
 // String prints the story.
 func (s *clusterStory) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d, %d servers, %v of troubles\n", s.Seed, s.Servers, s.Length)
+	fmt.Fprintf(&b, "seed %d, %d servers, %v of troubles, policy %d for players in two rooms\n", s.Seed, s.Servers, s.Length, s.Duplicate)
 	for _, e := range s.Events {
 		fmt.Fprintf(&b, "%9.3fs %s server=%d room=%s for=%v bot=%d n=%d\n", e.At.Seconds(), e.Do, e.Server, e.Room, e.For, e.Bot, e.N)
 	}

@@ -131,7 +131,7 @@ func (b *clusterPlay) serve(id string) {
 	s := &clusterServer{id: id}
 	b.servers = append(b.servers, s)
 	joined := netlooptest.Configure(func(c *netloop.Config) {
-		c.Cluster = netloop.Cluster{Via: b.hub.Member(), ID: id, Addr: id + ":1"}
+		c.Cluster = netloop.Cluster{Via: b.hub.Member(), ID: id, Addr: id + ":1", Duplicate: b.story.Duplicate}
 		c.Room = netloop.RoomSpec{Rate: netloop.Hz(20), MaxClients: 4}
 		c.MaxRooms = 8
 	})

@@ -11,9 +11,9 @@ import (
 	"github.com/netloop/netloop/internal/transport"
 )
 
-// Seats holds the seats of a room: one per client, from its admission until it has left. Admissions
-// use it on their own goroutines. A seat outlives the connections of its client: a new connection
-// with the seat's secret, or of the same player, takes it over.
+// Seats holds the seats of a room: one per client, from its admission until it has left.
+// Admissions use it on their own goroutines. A seat outlives the connections of its client: a new
+// connection with the seat's secret, or of the same player, takes it over.
 type Seats struct {
 	mu       sync.Mutex
 	Playing  Count   // the seats of players; its Most is set before the first use
@@ -31,6 +31,7 @@ type Seats struct {
 	ending  *transport.Closed
 	changed atomic.Bool // a count has changed since the last tick
 	Rouse   func()      // wakes the room, which publishes the change; nil: not called
+	Places  places
 }
 
 // changedLocked records that a count has changed, and wakes a sleeping room: its next tick
@@ -45,7 +46,8 @@ func (s *Seats) changedLocked() {
 // Changed reports whether a count has changed since the last tick.
 func (s *Seats) Changed() bool { return s.changed.Load() }
 
-// Ticked resets Changed, and frees the seats of expired tickets. The room calls it after each tick.
+// Ticked resets Changed, and frees the seats of expired tickets. The room calls it after each
+// tick.
 func (s *Seats) Ticked(now time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,6 +128,7 @@ type Seat struct {
 	watching bool    // the client in it is a spectator; valid while taken
 	ticket   *Ticket // the ticket of the seat, until its client has sent data
 	who      *Join   // join of the newest admission without a secret
+	place    string  // the player that has its place in the seat; empty: none
 }
 
 // secretLen is the length, in bytes, of the secret with which a client resumes.
@@ -140,10 +143,13 @@ type Request struct {
 	Who    *Join
 	Policy SameSubject
 	Ticket *Ticket // nil: none
-	// Otherwise is the error for a client without a ticket and without a seat. If it is nil, such a
-	// client may take a free seat.
+	// Otherwise is the error for a client without a ticket and without a seat. If it is nil, such
+	// a client may take a free seat.
 	Otherwise error
-	NextID    func() uint64
+	// Placed means that the room is the place of the player. The seat keeps the place from then
+	// on.
+	Placed bool
+	NextID func() uint64
 	// Evicts is the id of the client that loses its seat to the requesting client; 0: none. Assign
 	// sets it.
 	Evicts uint64
@@ -155,18 +161,14 @@ type Request struct {
 func (s *Seats) Assign(q *Request) (at *Seat, conn uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.refusedLocked(); err != nil {
-		return nil, 0, err
-	}
-	subject, spectator := q.Who.Subject, q.Who.Spectator
-	own := s.players[subject]
+	own, err := s.ownLocked(q)
 	switch {
-	case subject == "" || own == nil || q.Policy == Allow:
-	case q.Policy == Refuse:
-		return nil, 0, transport.Refuse(transport.CodeRefused, "you are in the room already")
-	default:
+	case err != nil:
+		return nil, 0, err
+	case own != nil:
 		return s.takeOverLocked(own, q)
 	}
+	spectator := q.Who.Spectator
 	switch t, kind := q.Ticket, s.kindLocked(spectator); {
 	case t != nil && s.tickets[t.id] != t: // The ticket was used up meanwhile.
 		return nil, 0, ErrTicket
@@ -180,6 +182,22 @@ func (s *Seats) Assign(q *Request) (at *Seat, conn uint64, err error) {
 		return nil, 0, ErrFull(kind.Most)
 	}
 	return s.admitLocked(&Seat{ID: q.NextID()}, q)
+}
+
+// ownLocked returns the seat of the player that a request takes over, or nil. The error is a
+// refusal of all requests of the player.
+func (s *Seats) ownLocked(q *Request) (own *Seat, err error) {
+	if err := s.refusedLocked(); err != nil {
+		return nil, err
+	}
+	own = s.players[q.Who.Subject]
+	switch {
+	case q.Who.Subject == "" || own == nil || q.Policy == Allow:
+		return nil, nil
+	case q.Policy == Refuse:
+		return nil, transport.Refuse(transport.CodeRefused, "you are in the room already")
+	}
+	return own, nil
 }
 
 // takeOverLocked admits another connection, of the same player or with the same ticket, to a seat,
@@ -205,6 +223,7 @@ func (s *Seats) admitLocked(at *Seat, q *Request) (*Seat, uint64, error) {
 	if q.Ticket != nil {
 		q.Ticket.shown = false
 	}
+	s.placeLocked(at, q)
 	s.nameLocked(at, q.Who.Subject)
 	s.countLocked(at, q.Who.Spectator, true)
 	at.who, at.holder, at.attempt = q.Who, q.Who.Holder().Key, 0
@@ -213,17 +232,29 @@ func (s *Seats) admitLocked(at *Seat, q *Request) (*Seat, uint64, error) {
 	return at, at.conns, nil
 }
 
-// HeldShare limits the seats that the disconnected clients of one player or address may keep when a
-// new client needs a seat. The limit is 1/HeldShare of the seats of that kind, but at least one
+// HeldShare limits the seats that the disconnected clients of one player or address may keep when
+// a new client needs a seat. The limit is 1/HeldShare of the seats of that kind, but at least one
 // seat.
 const HeldShare = 4
 
 // yieldLocked frees a seat in a full room for a new client, if the disconnected clients of one
 // player or address hold more seats than HeldShare permits. Otherwise an address could fill a room
-// with connections that vanish. Among the holders it selects the one with the most such seats, and
-// frees the seat of the client that was dropped first. A new client never gets a seat of its own
-// holder this way. The room removes the dropped client when the new client enters.
+// with connections that vanish. The room removes the dropped client when the new client enters.
 func (s *Seats) yieldLocked(q *Request) bool {
+	at := s.yieldingLocked(q)
+	if at == nil {
+		return false
+	}
+	s.forgetLocked(at)
+	s.countLocked(at, q.Who.Spectator, false)
+	q.Evicts = at.ID
+	return true
+}
+
+// yieldingLocked returns the seat that yieldLocked frees, or nil. Among the holders it selects the
+// one with the most seats of disconnected clients, and the seat of the client that was dropped
+// first. A new client never gets a seat of its own holder this way.
+func (s *Seats) yieldingLocked(q *Request) *Seat {
 	spectator := q.Who.Spectator
 	kind, held, most := s.kindLocked(spectator), map[string]int{}, ""
 	for _, at := range s.awaited {
@@ -234,21 +265,18 @@ func (s *Seats) yieldLocked(q *Request) bool {
 		}
 	}
 	if held[most] <= max(kind.Most/HeldShare, 1) || most == q.Who.Holder().Key {
-		return false
+		return nil
 	}
 	for _, at := range s.awaited {
 		if at.holder == most && at.yields(spectator) {
-			s.forgetLocked(at)
-			s.countLocked(at, spectator, false)
-			q.Evicts = at.ID
-			break
+			return at
 		}
 	}
-	return true
+	return nil
 }
 
-// yields reports whether a new client of a kind may get the seat: the seat's client is disconnected
-// and of the same kind, and no connection is being admitted to the seat.
+// yields reports whether a new client of a kind may get the seat: the seat's client is
+// disconnected and of the same kind, and no connection is being admitted to the seat.
 func (at *Seat) yields(spectator bool) bool {
 	return at.awaited && at.entering == 0 && at.watching == spectator && *at.counted(spectator)
 }
@@ -297,9 +325,9 @@ func ErrFull(most int) error {
 	return transport.Refuse(transport.CodeFull, "the room is full: %d clients", most)
 }
 
-// Claim returns the seat of a secret, or nil if there is none, and the number of the new connection
-// to the seat. It returns an error for a spent secret, and for an attempt that is not later than
-// the last attempt.
+// Claim returns the seat of a secret, or nil if there is none, and the number of the new
+// connection to the seat. It returns an error for a spent secret, and for an attempt that is not
+// later than the last attempt.
 func (s *Seats) Claim(secret []byte, attempt uint64) (at *Seat, conn uint64, err error) {
 	if len(secret) != secretLen {
 		return nil, 0, nil
@@ -421,6 +449,7 @@ func (s *Seats) settleLocked(at *Seat) {
 		s.countLocked(at, false, false)
 		s.returnLocked(at)
 		s.forgetLocked(at)
+		s.freePlaceLocked(at)
 		if s.players[at.subject] == at {
 			delete(s.players, at.subject)
 		}
@@ -485,8 +514,8 @@ func (s *Seats) Full(policy SameSubject, now time.Duration) (full, awaited bool)
 }
 
 // Returning reports whether new connections may take over the client of their player, because the
-// policy is TakeOver and the room has players. If so, it also reports whether a client has lost its
-// connection.
+// policy is TakeOver and the room has players. If so, it also reports whether a client has lost
+// its connection.
 func (s *Seats) Returning(policy SameSubject) (players, dropped bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

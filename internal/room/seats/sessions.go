@@ -35,6 +35,7 @@ func (s *Seats) Close(code transport.Code, text string) {
 		session.Abandon(code, text) // No effect if the client was already sent a reason.
 	}
 	s.sessions = nil
+	s.freePlacesLocked()
 }
 
 // Ended returns the reason for the end of the room that connected clients are sent.

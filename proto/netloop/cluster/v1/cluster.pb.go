@@ -2171,6 +2171,63 @@ func (x *PlayersSeated) GetTickets() [][]byte {
 	return nil
 }
 
+// TakePlace asks the server that has the name of a player for it, because a
+// client of the player joins a room of the calling server. The answer is a Reply
+// without content once the name is free.
+type TakePlace struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of the player in the cluster.
+	Player string `protobuf:"bytes,1,opt,name=player,proto3" json:"player,omitempty"`
+	// Number of the move with which the client comes, or returns. Zero is none.
+	Number        uint64 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TakePlace) Reset() {
+	*x = TakePlace{}
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TakePlace) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TakePlace) ProtoMessage() {}
+
+func (x *TakePlace) ProtoReflect() protoreflect.Message {
+	mi := &file_netloop_cluster_v1_cluster_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TakePlace.ProtoReflect.Descriptor instead.
+func (*TakePlace) Descriptor() ([]byte, []int) {
+	return file_netloop_cluster_v1_cluster_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *TakePlace) GetPlayer() string {
+	if x != nil {
+		return x.Player
+	}
+	return ""
+}
+
+func (x *TakePlace) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
 var File_netloop_cluster_v1_cluster_proto protoreflect.FileDescriptor
 
 const file_netloop_cluster_v1_cluster_proto_rawDesc = "" +
@@ -2323,7 +2380,10 @@ const file_netloop_cluster_v1_cluster_proto_rawDesc = "" +
 	"\tspectator\x18\x03 \x01(\bR\tspectator\x12\x1a\n" +
 	"\breserved\x18\x04 \x01(\fR\breserved\")\n" +
 	"\rPlayersSeated\x12\x18\n" +
-	"\atickets\x18\x01 \x03(\fR\atickets*_\n" +
+	"\atickets\x18\x01 \x03(\fR\atickets\";\n" +
+	"\tTakePlace\x12\x16\n" +
+	"\x06player\x18\x01 \x01(\tR\x06player\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number*_\n" +
 	"\x05Error\x12\x15\n" +
 	"\x11ERROR_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -2347,7 +2407,7 @@ func file_netloop_cluster_v1_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_netloop_cluster_v1_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_netloop_cluster_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_netloop_cluster_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_netloop_cluster_v1_cluster_proto_goTypes = []any{
 	(Error)(0),            // 0: netloop.cluster.v1.Error
 	(*Lease)(nil),         // 1: netloop.cluster.v1.Lease
@@ -2378,6 +2438,7 @@ var file_netloop_cluster_v1_cluster_proto_goTypes = []any{
 	(*SeatPlayers)(nil),   // 26: netloop.cluster.v1.SeatPlayers
 	(*Player)(nil),        // 27: netloop.cluster.v1.Player
 	(*PlayersSeated)(nil), // 28: netloop.cluster.v1.PlayersSeated
+	(*TakePlace)(nil),     // 29: netloop.cluster.v1.TakePlace
 }
 var file_netloop_cluster_v1_cluster_proto_depIdxs = []int32{
 	2,  // 0: netloop.cluster.v1.Lease.server:type_name -> netloop.cluster.v1.Server
@@ -2416,7 +2477,7 @@ func file_netloop_cluster_v1_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_netloop_cluster_v1_cluster_proto_rawDesc), len(file_netloop_cluster_v1_cluster_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   28,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
