@@ -286,6 +286,9 @@ func (r *Room) announce() {
 	if r.listing.listed {
 		entry.Info = []byte(p.packed)
 	}
+	if r.spec.Code != "" {
+		entry.Code = membership.CodeDigest(r.spec.Code)
+	}
 	data, err := proto.Marshal(entry)
 	if err == nil && len(data) <= cluster.MaxEntry {
 		m.Announce(r.spec.Name, data)

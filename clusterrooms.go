@@ -116,13 +116,17 @@ func openError(err error) error {
 }
 
 // openCalled opens a room for another server.
-func (s *Server) openCalled(ctx context.Context, _ string, q *clusterv1.OpenRoom) (proto.Message, error) {
+func (s *Server) openCalled(ctx context.Context, from string, q *clusterv1.OpenRoom) (proto.Message, error) {
 	var spec RoomSpec
 	if err := json.Unmarshal(q.GetSpec(), &spec); err != nil {
 		return nil, fmt.Errorf("malformed description of a room: %w", err)
 	}
 	spec.packed, spec.handedOver = schema.Parcel(q.GetParams()), q.GetHandedOver()
+	began := s.clock.Now()
 	info, err := s.openInTime(ctx, spec)
+	if spec.handedOver {
+		s.beginArrival(from, spec.Name, began, err)
+	}
 	for i, known := range openErrors {
 		if errors.Is(err, known) {
 			return nil, &transport.Refusal{Code: transport.Code(1 + i), Text: known.Error()}

@@ -103,6 +103,8 @@ type transfer struct {
 	moving  atomic.Bool              // the room is being handed over, and admits nobody
 	seating atomic.Int64             // time until which an arrived room keeps seats for its players
 	closed  atomic.Pointer[room.End] // how the room was told to end; nil: it was not
+	arrival atomic.Uint64            // key of its arrival for the inspector; 0: none
+	seated  atomic.Int64             // seats of the players that come with it
 
 	name     sync.Mutex // guards released, and changes of the room's epoch
 	released bool       // the room has ended, and has given its name back
@@ -147,8 +149,12 @@ const (
 	maxSeatPlayers = 128
 )
 
-// textElsewhere is the reason for the clients of a room that has moved.
-const textElsewhere = "the room continues on another server"
+// textElsewhere is the reason for the clients of a room that has moved, and textNoSeat that for
+// clients without a seat there.
+const (
+	textElsewhere = "the room continues on another server"
+	textNoSeat    = "the room continues on another server, which has no seat for you: join it again by its name"
+)
 
 var (
 	errMoving  = transport.Refuse(CodeBusy, "the room is moving to another server: try again")
@@ -249,7 +255,8 @@ func (r *Room) move(server string) (*transport.Closed, error) {
 	step(inspect.MoveArrived, fmt.Sprintf("clients: %d with a seat on server %s, %d without", moved, server, left))
 	r.e.Log().Info("room was handed over", "server", server, "clients", moved, "without_seat", left, "took", s.clock.Now()-began)
 	r.forwardClose(server)
-	return &transport.Closed{Code: CodeClosing, Text: textElsewhere}, nil
+	// For the clients that are left.
+	return &transport.Closed{Code: CodeClosing, Text: textNoSeat}, nil
 }
 
 // beginTransfer stores the beginning of a hand-over for the inspector. The returned function stores
@@ -260,6 +267,19 @@ func (r *Room) beginTransfer(server string, began time.Duration) (step func(insp
 		Out: true, FromServer: s.ID(), FromRoom: name, ToServer: server, ToRoom: name, State: inspect.MoveBegun,
 	}, began)
 	return func(state inspect.MoveState, text string) { s.moveStep(key, state, text) }
+}
+
+// beginArrival stores for the inspector that this server was to open a room of another one, with
+// the result.
+func (s *Server) beginArrival(from, name string, began time.Duration, err error) {
+	key := randomNumber()
+	move := inspect.Move{FromServer: from, FromRoom: name, ToServer: s.ID(), ToRoom: name, State: inspect.MoveBegun}
+	if err != nil {
+		move.State, move.Text = inspect.MoveFailed, err.Error()
+	} else if r, ok := s.rooms.Get(name); ok {
+		r.transfer.arrival.Store(key)
+	}
+	s.beginMove(key, move, began)
 }
 
 // store calls the functions Store of the game.
@@ -448,10 +468,16 @@ func (s *Server) seatCalled(ctx context.Context, _ string, q *clusterv1.SeatPlay
 		if err != nil {
 			r.server.log.Warn("player has no seat in a room that continues here", "room", r.spec.Name, "subject", string(p.GetSubject()), "error", err)
 		}
+		if err == nil {
+			r.transfer.seated.Add(1)
+		}
 		seated.Tickets = append(seated.Tickets, []byte(ticket))
 	}
 	if q.GetLast() {
 		r.transfer.seating.Store(0)
+		if key := r.transfer.arrival.Load(); key != 0 {
+			s.moveStep(key, inspect.MoveArrived, fmt.Sprintf("clients: %d with a seat here", r.transfer.seated.Load()))
+		}
 	}
 	return seated, nil
 }
@@ -532,7 +558,7 @@ func (r *Room) joinNewer() *transport.Closed {
 		moved, left := r.depart(server)
 		r.e.Log().Info("room ends, its clients move to the newer one", "server", server, "clients", moved, "without_seat", left)
 	}
-	return &transport.Closed{Code: CodeClosing, Text: textElsewhere}
+	return &transport.Closed{Code: CodeClosing, Text: textNoSeat}
 }
 
 const (

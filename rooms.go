@@ -458,11 +458,19 @@ func (s *Server) roomFor(ctx context.Context, hello *netloopv1.Hello, remote str
 		r, err := s.ticketRoom(ctx, hello, remote)
 		return ctx, r, err
 	}
+	if errors.Is(err, errOpenElsewhere) { // Another server has opened the room meanwhile.
+		if err = s.sendElsewhere(ctx, hello, false, remote); err == nil {
+			err = errNoRoom(name)
+		}
+	}
 	if err == nil && opened && r.spec.Private {
 		err = s.reserveForOpener(r, hello)
 	}
 	return ctx, r, err
 }
+
+// errOpenElsewhere is the error of openFor if the name belongs to another server.
+var errOpenElsewhere = errors.New("another server has the room")
 
 // reserveForOpener reserves a seat of a private room for the client for which the room was opened,
 // because that client has neither a ticket nor the code. Another client that requests the same name
@@ -526,9 +534,11 @@ func (s *Server) openFor(ctx context.Context, game Opener, name string, request 
 		if r, ok := s.rooms.Find(within, name); ok {
 			return r, false, nil
 		}
-		return nil, false, errNoRoom(name)
+		return nil, false, errOpenElsewhere
 	}
 	switch {
+	case errors.Is(err, ErrClusterBusy):
+		return nil, false, errOpenBusy
 	case errors.Is(err, ErrTooManyRooms):
 		return nil, false, errManyRooms
 	case errors.Is(err, ErrClosing):
@@ -538,6 +548,9 @@ func (s *Server) openFor(ctx context.Context, game Opener, name string, request 
 	}
 	return r, true, nil
 }
+
+// errOpenBusy is the refusal if the cluster does not tell whether another server has the room.
+var errOpenBusy = transport.Refuse(CodeBusy, "no room can be opened while the cluster does not answer: try again later")
 
 var errManyRooms = &transport.Refusal{Code: CodeFull, Text: "server has the maximum number of rooms"}
 

@@ -52,8 +52,10 @@ type RoomSpec struct {
 	Private bool
 	// Code lets people meet in a private room: a client with this code as its client.Config Ticket
 	// is admitted. If it is empty, the server generates a code: six letters and digits that are
-	// hard to confuse. [Room.Spec] and the Spec of each [RoomInfo] have it, so do not send these to
-	// clients. At most 64 bytes, without an @, and unique on the server.
+	// hard to confuse. [Room.Spec] and the Spec of each [RoomInfo] have it, so do not send these
+	// to clients. At most 64 bytes, without an @, and unique on the server. In a cluster all
+	// servers know the room by its code, a tenth of a second after it has opened. Of rooms with
+	// the same code, that of the client's server counts.
 	Code string
 	// Budget is the average number of bytes of object records that a client is sent per tick; zero
 	// means 11 000, as much as the packets of a tick carry. From 1 to 1 048 576. See

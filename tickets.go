@@ -185,31 +185,48 @@ func (j *Join) Reservation(dst any) (bool, error) {
 	return true, nil
 }
 
-// ticketRoom finds the room of a hello's ticket, or of a private room's code. If the room is on
-// another server, the error sends the client there. A site (an IPv4 address, an IPv6 /56) with many
-// invalid tickets is refused for some time.
+// ticketRoom finds the room of a hello's ticket, or of a private room's code, which this server's
+// rooms have first. If the room is on another server, the error sends the client there. A site (an
+// IPv4 address, an IPv6 /56) with many invalid tickets is refused for some time.
 func (s *Server) ticketRoom(ctx context.Context, hello *netloopv1.Hello, remote string) (*Room, error) {
 	text := hello.GetTicket()
-	if s.invalidTickets.Exhausted(siteOf(remote), s.clock.Now()) {
-		s.metrics.Drops.Add(1, "tickets", "site")
-		return nil, transport.Refuse(CodeBusy, "too many invalid tickets from your address, try again later")
+	if err := s.ticketsExhausted(remote); err != nil {
+		return nil, err
 	}
 	find, key := s.rooms.FindCode, text
 	if name, ok := room.TicketRoom(text); ok {
 		find, key = s.rooms.Find, name
 	}
 	r, ok := find(ctx, key)
-	if !ok && key != text {
+	if !ok {
 		err := s.sendElsewhere(ctx, hello, true, remote)
 		if refused := (*transport.Refusal)(nil); err != nil && (!errors.As(err, &refused) || refused.Code != CodeTicket) {
 			return nil, err
 		}
 	}
 	if !ok {
-		s.countBadTicket(remote)
-		return nil, room.ErrTicket
+		return nil, s.unknownTicket(remote)
 	}
 	return r, nil
+}
+
+// ticketsExhausted returns the refusal of a site with too many invalid tickets, or nil.
+func (s *Server) ticketsExhausted(remote string) error {
+	if !s.invalidTickets.Exhausted(siteOf(remote), s.clock.Now()) {
+		return nil
+	}
+	s.metrics.Drops.Add(1, "tickets", "site")
+	return transport.Refuse(CodeBusy, "too many invalid tickets from your address, try again later")
+}
+
+// unknownTicket returns the refusal of a ticket or a code of no room, and counts it against its
+// site.
+func (s *Server) unknownTicket(remote string) error {
+	if err := s.ticketsExhausted(remote); err != nil {
+		return err
+	}
+	s.countBadTicket(remote)
+	return room.ErrTicket
 }
 
 // countBadTicket counts a ticket that matched no room against its site.
@@ -250,6 +267,9 @@ func (s *Server) reserveName(spec *RoomSpec) (*directory.Reservation[*Room], err
 		for i := range random {
 			random[i] = codeLetters[int(random[i])%len(codeLetters)]
 		}
+		if s.codeElsewhere(string(random[:])) {
+			continue
+		}
 		p, err := s.rooms.Reserve(spec.Name, string(random[:]))
 		if errors.Is(err, directory.ErrCode) {
 			continue
@@ -257,6 +277,15 @@ func (s *Server) reserveName(spec *RoomSpec) (*directory.Reservation[*Room], err
 		spec.Code = string(random[:])
 		return p, err
 	}
+}
+
+// codeElsewhere reports whether a room of another server has a code.
+func (s *Server) codeElsewhere(code string) bool {
+	if s.member == nil {
+		return false
+	}
+	_, taken := s.member.WithCode(code)
+	return taken
 }
 
 // siteOf returns the site of an address. Opened rooms and invalid tickets count against the site.

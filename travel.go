@@ -87,9 +87,12 @@ func (s *Server) lostPlayer(player string, e cluster.Epoch) {
 
 // Bind implements room.Travel.
 func (v serverTravel) Bind(ctx context.Context, b room.Binding) (room.Bound, error) {
-	name, _ := room.TicketRoom(b.Ticket)
-	if _, here := v.s.rooms.Find(ctx, name); here {
+	name, here, q := v.s.ticketFor(ctx, b.Ticket)
+	switch {
+	case here:
 		return room.Bound{Local: true}, nil
+	case name == "":
+		return room.Bound{}, v.s.unknownTicket(b.Addr)
 	}
 	ctx, cancel := context.WithTimeout(ctx, cluster.StoreTime)
 	defer cancel()
@@ -102,7 +105,7 @@ func (v serverTravel) Bind(ctx context.Context, b room.Binding) (room.Bound, err
 		err = callError(name, err)
 	} else {
 		move.ToServer = server
-		m, err = v.s.bindElsewhere(ctx, server, name, &clusterv1.Bind{Ticket: []byte(b.Ticket)}, b.Join, from)
+		m, err = v.s.bindElsewhere(ctx, server, name, q, b.Join, from)
 	}
 	if err != nil {
 		move.State, move.Text = inspect.MoveFailed, err.Error()
@@ -115,6 +118,22 @@ func (v serverTravel) Bind(ctx context.Context, b room.Binding) (room.Bound, err
 		v.s.places.Moves(b.Join.Subject, from.Number)
 	}
 	return room.Bound{Ticket: m.Ticket, Number: from.Number, To: m.To}, nil
+}
+
+// ticketFor returns the name of the room of a ticket, or of a private room's code, and reports
+// whether this server has the room. Otherwise q is the request for another server. The name is
+// empty for a code that no known room has.
+func (s *Server) ticketFor(ctx context.Context, text string) (name string, here bool, q *clusterv1.Bind) {
+	name, ok := room.TicketRoom(text)
+	if ok {
+		_, here = s.rooms.Find(ctx, name)
+		return name, here, &clusterv1.Bind{Ticket: []byte(text)}
+	}
+	if r, ok := s.rooms.FindCode(ctx, text); ok {
+		return r.spec.Name, true, nil
+	}
+	name, _ = s.member.WithCode(text)
+	return name, false, &clusterv1.Bind{Code: []byte(text)}
 }
 
 // randomNumber returns a number that no client can guess, other than 0.
@@ -163,17 +182,24 @@ func (s *Server) bindCalled(ctx context.Context, from string, q *clusterv1.Bind)
 			return nil, fmt.Errorf("bind: malformed claims: %w", err)
 		}
 	}
-	text, name := string(q.GetTicket()), string(q.GetRoom())
+	text, code := string(q.GetTicket()), string(q.GetCode())
+	find, key := s.rooms.Find, string(q.GetRoom())
 	if text != "" {
-		name, _ = room.TicketRoom(text)
+		key, _ = room.TicketRoom(text)
+	} else if code != "" {
+		find, key = s.rooms.FindCode, code
 	}
-	r, ok := s.rooms.Find(ctx, name)
-	if !ok {
-		return nil, errNoRoom(name)
+	r, ok := find(ctx, key)
+	switch {
+	case !ok && code != "":
+		return nil, room.ErrTicket
+	case !ok:
+		return nil, errNoRoom(key)
 	}
+	name := r.spec.Name
 	if text == "" {
 		var err error
-		if text, err = r.reserveNewcomer(q.GetSpectator()); err != nil {
+		if text, err = r.reserveNewcomer(q.GetSpectator(), code != ""); err != nil {
 			return nil, err
 		}
 	}
@@ -193,11 +219,12 @@ func (s *Server) bindCalled(ctx context.Context, from string, q *clusterv1.Bind)
 // the name of the room. It is short, because a client can request many.
 const newcomerTTL = 10 * time.Second
 
-// reserveNewcomer reserves a seat for a client that has requested the room by its name at another
-// server. Like a client of this server it needs a ticket for a private or locked room.
-func (r *Room) reserveNewcomer(spectator bool) (string, error) {
+// reserveNewcomer reserves a seat for a client that has requested the room at another server, by
+// its name or its code. Like a client of this server it needs a ticket for a locked room, and one
+// or the code for a private room.
+func (r *Room) reserveNewcomer(spectator, byCode bool) (string, error) {
 	switch {
-	case r.spec.Private:
+	case r.spec.Private && !byCode:
 		return "", errNoRoom(r.spec.Name)
 	case r.e.Admission.Locked():
 		return "", transport.Refuse(CodeRefused, "the room is locked")
@@ -212,18 +239,21 @@ func (r *Room) reserveNewcomer(spectator bool) (string, error) {
 	return texts[0], nil
 }
 
-// sendElsewhere returns the refusal that sends a client to the server of its room: the room of
-// hello.Ticket if that is set, and otherwise hello.Room. It returns nil if no other server has the
-// room.
+// sendElsewhere returns the refusal that sends a client to the server of its room: the room of the
+// ticket or code hello.Ticket if byTicket is set, and otherwise hello.Room. It returns nil if no
+// other server has the room.
 func (s *Server) sendElsewhere(ctx context.Context, hello *netloopv1.Hello, byTicket bool, remote string) error {
 	if s.member == nil {
 		return nil
 	}
-	q, name := &clusterv1.Bind{Room: []byte(hello.GetRoom()), Spectator: hello.GetSpectate()}, hello.GetRoom()
+	q, name := &clusterv1.Bind{Room: []byte(hello.GetRoom())}, hello.GetRoom()
 	if byTicket {
-		q = &clusterv1.Bind{Ticket: []byte(hello.GetTicket())}
-		name, _ = room.TicketRoom(hello.GetTicket())
+		if name, _, q = s.ticketFor(ctx, hello.GetTicket()); name == "" {
+			return nil // No room has the code.
+		}
 	}
+	q.Spectator = hello.GetSpectate()
+	reserved := len(q.GetTicket()) > 0
 	if !s.openings.Allow(siteOf(remote), s.clock.Now()) {
 		s.metrics.Drops.Add(1, "rooms", "site")
 		return transport.Refuse(CodeBusy, "too many rooms of other servers were requested from your address, try again later")
@@ -235,7 +265,7 @@ func (s *Server) sendElsewhere(ctx context.Context, hello *netloopv1.Hello, byTi
 		}
 		return nil
 	}
-	who := &room.Join{Token: hello.GetToken(), Addr: remote, Params: hello.GetParams(), Ticket: byTicket}
+	who := &room.Join{Token: hello.GetToken(), Addr: remote, Params: hello.GetParams(), Ticket: reserved}
 	if err := s.identify(ctx, who, name); err != nil {
 		return err
 	}

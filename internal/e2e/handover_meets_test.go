@@ -245,7 +245,7 @@ func TestSpectatorsAndTicketsOfAMovingRoom(t *testing.T) {
 	}
 	b.moved("ann")
 	b.until("eve is closed", func() bool { return watcher.Closed() != nil })
-	if why := watcher.Closed(); why.Code != netloop.CodeClosing || why.Text != "the room continues on another server" {
+	if why := watcher.Closed(); why.Code != netloop.CodeClosing || why.Text != "the room continues on another server, which has no seat for you: join it again by its name" {
 		t.Errorf("eve: %v", why)
 	}
 	late := b.x.JoinAs(client.Config{Ticket: string(tickets[0]), Token: "dan"}, netlooptest.Link{})

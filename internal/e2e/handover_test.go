@@ -268,6 +268,10 @@ func TestARoomMovesToAnotherServer(t *testing.T) {
 		m[0].Text != "clients: 4 with a seat on server y, 0 without" {
 		t.Errorf("the inspector of the old server shows %+v", m)
 	}
+	m = clusterOf(t, b.y.rooms["oak"].Server(), "").Moves
+	if len(m) != 1 || m[0].Out || m[0].Client != 0 || m[0].State != inspect.MoveArrived || m[0].FromServer != "x" || m[0].Text != "clients: 4 with a seat here" {
+		t.Errorf("the inspector of the new server shows %+v", m)
+	}
 	if got := b.y.rooms["oak"].Incarnation(); got <= before {
 		t.Errorf("incarnation %d after %d", got, before)
 	}

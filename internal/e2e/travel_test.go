@@ -181,15 +181,48 @@ func TestAClientIsSentToTheServerOfItsRoom(t *testing.T) {
 	}
 	hidden := table("ash")
 	hidden.Private = true
-	if _, err := b.OpenRoom(t.Context(), hidden); err != nil {
+	private, err := b.OpenRoom(t.Context(), hidden)
+	if err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, func() bool { _, ok := a.RoomServer("ash"); return ok })
-	for code, cfg := range map[netloop.Code]client.Config{netloop.CodeTicket: {Ticket: "made up@oak"}, netloop.CodeRoomUnknown: {Room: "ash"}} {
-		cfg.Schema = schema
-		_, err = client.Dial(t.Context(), a.Addr().String(), cfg)
-		if refused := (*netloop.Refusal)(nil); !errors.As(err, &refused) || refused.Code != code {
-			t.Errorf("%+v: %v, want %v", cfg, err, code)
+	code := private.Spec().Code
+	for _, joins := range []bool{true, false} { // By the code, at once or from another room.
+		cfg := client.Config{Schema: schema}
+		if joins {
+			cfg.Ticket = code
+		}
+		c, err := client.Dial(t.Context(), a.Addr().String(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !joins {
+			f.until(c, "")
+			if err := c.Move(netloop.Ticket("X" + code)); err != nil {
+				t.Fatal(err)
+			}
+			f.until(c, "") // A move by an unknown code has no effect.
+			waitFor(t, func() bool {
+				_ = c.Move(netloop.Ticket(code)) // Not more often than the server accepts.
+				c.Step(5 * time.Millisecond)
+				return c.Room() == "ash"
+			})
+		}
+		f.until(c, "ash")
+		_ = c.Close()
+	}
+	for _, r := range []struct {
+		want netloop.Code
+		cfg  client.Config
+	}{
+		{netloop.CodeTicket, client.Config{Ticket: "made up@oak"}},
+		{netloop.CodeTicket, client.Config{Ticket: "X" + code}},
+		{netloop.CodeRoomUnknown, client.Config{Room: "ash"}},
+	} {
+		r.cfg.Schema = schema
+		_, err = client.Dial(t.Context(), a.Addr().String(), r.cfg)
+		if refused := (*netloop.Refusal)(nil); !errors.As(err, &refused) || refused.Code != r.want {
+			t.Errorf("%+v: %v, want %v", r.cfg, err, r.want)
 		}
 	}
 }
@@ -232,4 +265,34 @@ func TestAClientReturnsIfTheOtherServerEnds(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
+}
+
+// openingGame lets a client open a room by its name, which another server opens meanwhile.
+type openingGame struct {
+	script
+	meanwhile func(name string)
+}
+
+func (g openingGame) OpenFor(_ context.Context, name string, _ *netloop.Join) (netloop.RoomSpec, error) {
+	g.meanwhile(name)
+	return table(name), nil
+}
+
+// A client for which a server opens a room is sent to another server that has opened it meanwhile.
+func TestAClientIsSentToTheRoomThatAnotherServerOpens(t *testing.T) {
+	f := newFleet(t)
+	b, _ := f.serve("b", "oak", nil)
+	meanwhile := func(name string) {
+		if _, err := b.OpenRoom(t.Context(), table(name)); err != nil {
+			t.Error(err)
+		}
+	}
+	a, _ := serveAs(t, openingGame{lobbyGame(nil), meanwhile}, netloop.Config{Cluster: netloop.Cluster{Via: f.hub.Member(), ID: "a"}})
+	c, err := client.Dial(t.Context(), a.Addr().String(), client.Config{Schema: schema, Room: "elm"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	f.until(c, "elm")
+	f.wait(c, "join elm ")
 }

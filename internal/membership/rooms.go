@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"crypto/sha256"
 	"sync"
 
 	"google.golang.org/protobuf/proto"
@@ -18,6 +19,7 @@ type rooms struct {
 	mu      sync.Mutex
 	servers map[string]*board // by the ids of the servers
 	where   map[string]string // server ids by the names of rooms
+	codes   map[string]string // names of private rooms by the digests of their codes
 	number  uint64            // number of rooms so far
 }
 
@@ -32,6 +34,7 @@ type board struct {
 type known struct {
 	number uint64
 	data   []byte // as announced
+	code   string // digest of the room's code; empty: none
 }
 
 // Change is a new or changed room of another server. Entry is nil for a room that has ended, or
@@ -73,7 +76,7 @@ func (r *rooms) updateLocked(b *cluster.Board, fn func(Change)) {
 	case own == nil:
 		own = &board{rooms: map[string]*known{}}
 		if r.servers == nil {
-			r.servers, r.where = map[string]*board{}, map[string]string{}
+			r.servers, r.where, r.codes = map[string]*board{}, map[string]string{}, map[string]string{}
 		}
 		r.servers[b.Server] = own
 	case own.version == b.Version && own.suspect == b.Suspect:
@@ -100,6 +103,7 @@ func (r *rooms) updateLocked(b *cluster.Board, fn func(Change)) {
 		}
 		k.data = room.Entry
 		r.where[room.Name] = b.Server
+		r.setCodeLocked(room.Name, k, string(entry.GetCode()))
 		if b.Suspect {
 			entry = nil
 		}
@@ -110,6 +114,33 @@ func (r *rooms) updateLocked(b *cluster.Board, fn func(Change)) {
 			r.removeLocked(b.Server, own, name, k, fn)
 		}
 	}
+}
+
+// setCodeLocked sets the digest of a room's code. Of two rooms with one code the later one is
+// found.
+func (r *rooms) setCodeLocked(name string, k *known, code string) {
+	if k.code != "" && k.code != code && r.codes[k.code] == name {
+		delete(r.codes, k.code)
+	}
+	if k.code = code; code != "" {
+		r.codes[code] = name
+	}
+}
+
+// CodeDigest returns the digest of the code of a private room, as entries of boards have it. Other
+// members of the cluster can find short codes by trying all, as they can request any seat.
+func CodeDigest(code string) []byte {
+	sum := sha256.Sum256([]byte(code))
+	return sum[:16]
+}
+
+// WithCode returns the name of the room of another server with a code, as of the last Sync. It
+// does not wait.
+func (m *Member) WithCode(code string) (room string, ok bool) {
+	m.rooms.mu.Lock()
+	defer m.rooms.mu.Unlock()
+	room, ok = m.rooms.codes[string(CodeDigest(code))]
+	return room, ok
 }
 
 // sameBytes reports whether two immutable slices are the same memory.
@@ -127,8 +158,9 @@ func (r *rooms) dropLocked(id string, b *board, fn func(Change)) {
 
 func (r *rooms) removeLocked(id string, b *board, name string, k *known, fn func(Change)) {
 	delete(b.rooms, name)
-	if r.where[name] == id {
+	if r.where[name] == id { // Otherwise another server has the room already, with its code.
 		delete(r.where, name)
+		r.setCodeLocked(name, k, "")
 	}
 	fn(Change{Number: k.number, Server: id, Room: name})
 }

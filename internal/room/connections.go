@@ -256,7 +256,7 @@ func (cs *connections) closeEmpty() {
 // depart removes a client that moves to another room, and sends it the ticket for that room. In a
 // cluster the ticket is bound before.
 func (cs *connections) depart(c *Client) {
-	if cs.spec.Travels && !c.local && namesRoom(c.moving) {
+	if cs.spec.Travels && !c.local {
 		cs.bind(c)
 		return
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/netloop/netloop/internal/recording"
@@ -26,8 +25,8 @@ import (
 //	  expire ──▶ leave, with CodeLost
 //
 // The result of Bind and the arrival are recorded facts of a tick. A room in which clients may move
-// to other servers (Spec.Travels) handles all moves by tickets this way, because only Bind knows
-// whether the room of a ticket is on this server.
+// to other servers (Spec.Travels) handles all moves this way, because only Bind knows whether the
+// room of a ticket or a code is on this server.
 
 // Travel is a room's access to the other servers of its cluster. Its methods may be called from
 // any goroutine.
@@ -295,7 +294,3 @@ func (a *Admission) Bind(ticket string, who *Identity) (string, error) {
 	}
 	return bound, err
 }
-
-// namesRoom reports whether the text is a ticket, and not the code of a private room: codes are
-// valid on one server.
-func namesRoom(ticket string) bool { return strings.Contains(ticket, "@") }

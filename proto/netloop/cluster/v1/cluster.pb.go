@@ -1036,7 +1036,9 @@ type Entry struct {
 	// The published Info of the room, packed.
 	Info []byte `protobuf:"bytes,4,opt,name=info,proto3" json:"info,omitempty"`
 	// The room is in no listing: it is private, locked or about to end.
-	Unlisted      bool `protobuf:"varint,5,opt,name=unlisted,proto3" json:"unlisted,omitempty"`
+	Unlisted bool `protobuf:"varint,5,opt,name=unlisted,proto3" json:"unlisted,omitempty"`
+	// SHA-256 of the code of a private room, its first 16 bytes. Empty is none.
+	Code          []byte `protobuf:"bytes,6,opt,name=code,proto3" json:"code,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1104,6 +1106,13 @@ func (x *Entry) GetUnlisted() bool {
 		return x.Unlisted
 	}
 	return false
+}
+
+func (x *Entry) GetCode() []byte {
+	if x != nil {
+		return x.Code
+	}
+	return nil
 }
 
 // Reply is the body of an answer.
@@ -1504,7 +1513,9 @@ type Bind struct {
 	FromNumber uint64 `protobuf:"varint,8,opt,name=from_number,json=fromNumber,proto3" json:"from_number,omitempty"`
 	// The token of a client that the calling server has not identified, for the
 	// admission of the room's game.
-	Token         []byte `protobuf:"bytes,9,opt,name=token,proto3" json:"token,omitempty"`
+	Token []byte `protobuf:"bytes,9,opt,name=token,proto3" json:"token,omitempty"`
+	// The code of a private room; only without a ticket and a name of a room.
+	Code          []byte `protobuf:"bytes,10,opt,name=code,proto3" json:"code,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1598,6 +1609,13 @@ func (x *Bind) GetFromNumber() uint64 {
 func (x *Bind) GetToken() []byte {
 	if x != nil {
 		return x.Token
+	}
+	return nil
+}
+
+func (x *Bind) GetCode() []byte {
+	if x != nil {
+		return x.Code
 	}
 	return nil
 }
@@ -2301,14 +2319,15 @@ const file_netloop_cluster_v1_cluster_proto_rawDesc = "" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x12\n" +
 	"\x04part\x18\x02 \x01(\rR\x04part\x12\x12\n" +
 	"\x04last\x18\x03 \x01(\bR\x04last\x12.\n" +
-	"\x05rooms\x18\x04 \x03(\v2\x18.netloop.cluster.v1.RoomR\x05rooms\"\x86\x01\n" +
+	"\x05rooms\x18\x04 \x03(\v2\x18.netloop.cluster.v1.RoomR\x05rooms\"\x9a\x01\n" +
 	"\x05Entry\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\fR\x04kind\x12\x18\n" +
 	"\aplayers\x18\x02 \x01(\rR\aplayers\x12\x1f\n" +
 	"\vmax_clients\x18\x03 \x01(\rR\n" +
 	"maxClients\x12\x12\n" +
 	"\x04info\x18\x04 \x01(\fR\x04info\x12\x1a\n" +
-	"\bunlisted\x18\x05 \x01(\bR\bunlisted\"C\n" +
+	"\bunlisted\x18\x05 \x01(\bR\bunlisted\x12\x12\n" +
+	"\x04code\x18\x06 \x01(\fR\x04code\"C\n" +
 	"\x05Reply\x12\x12\n" +
 	"\x04body\x18\x01 \x01(\fR\x04body\x12\x12\n" +
 	"\x04code\x18\x02 \x01(\x03R\x04code\x12\x12\n" +
@@ -2333,7 +2352,7 @@ const file_netloop_cluster_v1_cluster_proto_rawDesc = "" +
 	"\x04room\x18\x01 \x01(\fR\x04room\x12\x14\n" +
 	"\x05drain\x18\x02 \x01(\x03R\x05drain\x12\x12\n" +
 	"\x04code\x18\x03 \x01(\x03R\x04code\x12\x12\n" +
-	"\x04text\x18\x04 \x01(\fR\x04text\"\xf7\x01\n" +
+	"\x04text\x18\x04 \x01(\fR\x04text\"\x8b\x02\n" +
 	"\x04Bind\x12\x16\n" +
 	"\x06ticket\x18\x01 \x01(\fR\x06ticket\x12\x12\n" +
 	"\x04room\x18\x02 \x01(\fR\x04room\x12\x1c\n" +
@@ -2345,7 +2364,9 @@ const file_netloop_cluster_v1_cluster_proto_rawDesc = "" +
 	"fromClient\x12\x1f\n" +
 	"\vfrom_number\x18\b \x01(\x04R\n" +
 	"fromNumber\x12\x14\n" +
-	"\x05token\x18\t \x01(\fR\x05token\"\x1f\n" +
+	"\x05token\x18\t \x01(\fR\x05token\x12\x12\n" +
+	"\x04code\x18\n" +
+	" \x01(\fR\x04code\"\x1f\n" +
 	"\x05Bound\x12\x16\n" +
 	"\x06ticket\x18\x01 \x01(\fR\x06ticket\"M\n" +
 	"\aArrived\x12\x12\n" +
