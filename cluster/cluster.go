@@ -19,7 +19,8 @@ const (
 	HoldBeats = LeaseBeats - 1
 	// ForgetBeats is the number of missed heartbeats after which a server is no longer listed.
 	ForgetBeats = 60
-	// BoardInterval is the minimum time between two messages about the rooms of a server.
+	// BoardInterval is the minimum time between two messages about the rooms of a server. In large
+	// clusters an implementation may take up to a second.
 	BoardInterval = 50 * time.Millisecond
 	// StoreTime is the longest time that Claim, Release and Find take, also without a deadline.
 	StoreTime = 5 * time.Second
@@ -100,8 +101,9 @@ type Cluster interface {
 	Find(ctx context.Context, name string) (Holder, error)
 
 	// Announce sets the entry of a room on the board of this server, and nil removes it. Other
-	// servers have it after BoardInterval and the way. It does not wait, and it reports false for
-	// an entry beyond the limits. The entry must not be changed afterwards.
+	// servers have it after BoardInterval, or up to a second in a large cluster, and the way. It
+	// does not wait, and it reports false for an entry beyond the limits. The entry must not be
+	// changed afterwards.
 	Announce(room string, entry []byte) bool
 
 	// Boards returns the boards of all servers in the order of their ids. It does not wait.

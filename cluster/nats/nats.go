@@ -241,8 +241,28 @@ func (c *Cluster) sendBoard() {
 		if len(messages) > 0 && c.self.Changed != nil {
 			c.self.Changed()
 		}
-		c.pause(cluster.BoardInterval)
+		c.pause(c.boardInterval())
 	}
+}
+
+const (
+	// boardShare lengthens the time between two messages about the rooms of a server with each
+	// server, because all of them receive the message: above 20 servers a member receives at most
+	// 400 messages a second, instead of 20 from each server.
+	boardShare = 2500 * time.Microsecond
+	// maxBoardInterval limits that time: lists are at most so much behind.
+	maxBoardInterval = time.Second
+)
+
+// boardInterval returns the time between two messages about the rooms of this server.
+func (c *Cluster) boardInterval() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return intervalOf(len(c.peers.all))
+}
+
+func intervalOf(servers int) time.Duration {
+	return min(max(cluster.BoardInterval, time.Duration(servers)*boardShare), maxBoardInterval)
 }
 
 // wait waits for a signal, and reports false after Close.

@@ -1,7 +1,8 @@
 package nats
 
 import (
-	"reflect"
+	"bytes"
+	"slices"
 	"time"
 
 	"github.com/netloop/netloop/cluster"
@@ -70,9 +71,8 @@ func (p *peers) beatOf(l *clusterv1.Lease, now time.Duration) (changed, want boo
 	if v == nil {
 		return false, false
 	}
-	was, s := v.server, serverOf(l)
-	was.Load = s.Load
-	changed = !v.listed || p.suspect(v, now) || !reflect.DeepEqual(was, s)
+	s := serverOf(l)
+	changed = !v.listed || p.suspect(v, now) || !sameServer(&v.server, &s)
 	if !v.listed {
 		v.offset, v.before, v.offsetAt = time.Duration(l.GetUptime())-now, time.Duration(l.GetUptime())-now, now
 	}
@@ -83,6 +83,14 @@ func (p *peers) beatOf(l *clusterv1.Lease, now time.Duration) (changed, want boo
 	}
 	v.offset = max(v.offset, time.Duration(l.GetUptime())-now)
 	return changed, v.board.version < l.GetBoard() && p.want(v, now)
+}
+
+// sameServer compares two servers without their loads.
+func sameServer(a, b *cluster.Server) bool {
+	return a.ID == b.ID && a.Region == b.Region && a.Zone == b.Zone && a.Schema == b.Schema && a.Suspect == b.Suspect &&
+		slices.EqualFunc(a.Addresses, b.Addresses, func(a, b cluster.Address) bool {
+			return a.Carrier == b.Carrier && a.Addr == b.Addr && a.Name == b.Name && slices.EqualFunc(a.Hashes, b.Hashes, bytes.Equal)
+		})
 }
 
 // note notes that a heartbeat was heard, or that the store has it.

@@ -28,10 +28,12 @@ type board struct {
 	version uint64
 	suspect bool              // its rooms are not listed
 	rooms   map[string]*known // by name
+	order   []*known          // its rooms in the order of the board
 }
 
 // known is a room of another server.
 type known struct {
+	name   string
 	number uint64
 	data   []byte // as announced
 	code   string // digest of the room's code; empty: none
@@ -84,36 +86,76 @@ func (r *rooms) updateLocked(b *cluster.Board, fn func(Change)) {
 	}
 	again := own.suspect != b.Suspect // All of its rooms are listed no longer, or again.
 	own.version, own.suspect = b.Version, b.Suspect
+	if own.hasRooms(b.Rooms) {
+		for i, room := range b.Rooms {
+			if k := own.order[i]; again || !sameBytes(k.data, room.Entry) {
+				if entry := decodeEntry(room.Entry); entry != nil {
+					r.setLocked(b, k, room.Entry, entry, fn)
+				} else {
+					r.removeLocked(b.Server, own, room.Name, k, fn)
+				}
+			}
+		}
+		return
+	}
 	kept := make(map[string]bool, len(b.Rooms))
+	own.order = own.order[:0]
 	for _, room := range b.Rooms {
-		kept[room.Name] = true
 		k := own.rooms[room.Name]
-		if k != nil && !again && sameBytes(k.data, room.Entry) {
-			continue
+		if k == nil || again || !sameBytes(k.data, room.Entry) {
+			entry := decodeEntry(room.Entry)
+			if entry == nil {
+				continue
+			}
+			if k == nil {
+				r.number++
+				k = &known{name: room.Name, number: FirstNumber + r.number}
+				own.rooms[room.Name] = k
+			}
+			r.setLocked(b, k, room.Entry, entry, fn)
 		}
-		entry := new(clusterv1.Entry)
-		if proto.Unmarshal(room.Entry, entry) != nil {
-			kept[room.Name] = false
-			continue
-		}
-		if k == nil {
-			r.number++
-			k = &known{number: FirstNumber + r.number}
-			own.rooms[room.Name] = k
-		}
-		k.data = room.Entry
-		r.where[room.Name] = b.Server
-		r.setCodeLocked(room.Name, k, string(entry.GetCode()))
-		if b.Suspect {
-			entry = nil
-		}
-		fn(Change{Number: k.number, Server: b.Server, Room: room.Name, Entry: entry})
+		kept[room.Name] = true
+		own.order = append(own.order, k)
 	}
 	for name, k := range own.rooms {
 		if !kept[name] {
 			r.removeLocked(b.Server, own, name, k, fn)
 		}
 	}
+}
+
+// hasRooms reports whether a board has the same rooms as before, which is nearly always so: then
+// none of them is looked up.
+func (b *board) hasRooms(rooms []cluster.Room) bool {
+	if len(b.order) != len(rooms) || len(b.order) != len(b.rooms) {
+		return false
+	}
+	for i, k := range b.order {
+		if k.name != rooms[i].Name {
+			return false
+		}
+	}
+	return true
+}
+
+// decodeEntry returns the entry of a room, or nil if it is malformed.
+func decodeEntry(data []byte) *clusterv1.Entry {
+	entry := new(clusterv1.Entry)
+	if proto.Unmarshal(data, entry) != nil {
+		return nil
+	}
+	return entry
+}
+
+// setLocked sets the entry of a room.
+func (r *rooms) setLocked(b *cluster.Board, k *known, data []byte, entry *clusterv1.Entry, fn func(Change)) {
+	k.data = data
+	r.where[k.name] = b.Server
+	r.setCodeLocked(k.name, k, string(entry.GetCode()))
+	if b.Suspect {
+		entry = nil
+	}
+	fn(Change{Number: k.number, Server: b.Server, Room: k.name, Entry: entry})
 }
 
 // setCodeLocked sets the digest of a room's code. Of two rooms with one code the later one is

@@ -34,6 +34,8 @@ func TestMain(m *testing.M) {
 		exit(runNATS(os.Getenv(natsVariable)))
 	case os.Getenv(memberVariable) != "":
 		exit(runMember(os.Getenv(memberVariable)))
+	case os.Getenv(crowdVariable) != "":
+		exit(runCrowd(os.Getenv(crowdVariable)))
 	}
 	_ = flag.Set("test.parallel", "5") // The tests wait nearly all of their time.
 	os.Exit(m.Run())
