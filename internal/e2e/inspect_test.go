@@ -546,14 +546,16 @@ func TestTheInspectorsFiguresAreThoseOfMetrics(t *testing.T) {
 	if n := ticksWithin(after, p99, true); n < 0.99*ticks {
 		t.Errorf("p99 is %v s, and %v of %v ticks took that time or less", p99, n, ticks)
 	}
-	if n := ticksWithin(before, p99/1.05, false); n > 0.99*ticks+1 { // It is rounded up by 4.4 % at most.
+	// It is rounded up by 4.4 % at most.
+	if n := ticksWithin(before, p99/1.05, false); n > 0.99*ticks+1 {
 		t.Errorf("p99 is %v s, and %v of %v ticks took less", p99, n, ticks)
 	}
 	if o.Overload != "normal" || after["netloop_overload_level"] != 0 {
 		t.Errorf("overload %q, level %v", o.Overload, after["netloop_overload_level"])
 	}
 	heap := after["go_memory_classes_heap_objects_bytes"]
-	if now := float64(o.Memory.Heap); heap == 0 || now > 8*heap || now < heap/8 { // It changes with each collection.
+	// It changes with each collection.
+	if now := float64(o.Memory.Heap); heap == 0 || now > 8*heap || now < heap/8 {
 		t.Errorf("a heap of %v bytes, and %v in /metrics", now, heap)
 	}
 	waitFor(t, func() bool { // Entries wait in a queue for a moment.
