@@ -512,7 +512,7 @@ describe("the inspector", { concurrency: 1 }, () => {
       let bytes = 0;
       stuck.on("data", (b) => { bytes += b.length; });
       await until("the rest is read", () => stuck.closed || stuck.readableEnded);
-      assert.ok(bytes > 0 && bytes < 8 << 20, `${bytes} bytes were kept for it`);
+      assert.ok(bytes > 0 && bytes < 1 << 20, `${bytes} bytes were kept for it`);
       t.diagnostic(`${(bytes / 1000).toFixed(0)} kB were kept for a tab that read nothing`);
     } finally {
       await server.stop();

@@ -59,6 +59,8 @@ describe("objects in the page", { concurrency: 1 }, () => {
     await stop();
     await server.stop();
 
+    const foreign = path.join(dir, "other.rec");
+    await (await Server.start(["--record", foreign], {}, "dots")).stop();
     writeFileSync(path.join(dir, "cut.rec"), readFileSync(file).subarray(0, -1000));
     const served = await inspect(file);
     try {
@@ -83,6 +85,8 @@ describe("objects in the page", { concurrency: 1 }, () => {
       // A file that cannot be opened is named until another is opened, and the recording remains.
       await shown.page.setInputFiles("input[type=file]", { name: "bad.rec", mimeType: "application/octet-stream", buffer: Buffer.from("no recording") });
       await until("the file is refused", async () => /cannot open "bad.rec".*game.rec remains open/.test(await shown.text(".refused")));
+      await shown.page.setInputFiles("input[type=file]", { name: "dots.rec", mimeType: "application/octet-stream", buffer: readFileSync(foreign) });
+      await until("the other game is named", async () => /cannot open "dots.rec".*dots.*game.rec remains open/s.test(await shown.text(".refused")));
       await shown.page.click("h2");
       await shown.page.keyboard.press("ArrowRight");
       await until("a step forward", async () => (await at()) === first + 1);
