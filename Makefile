@@ -27,7 +27,7 @@ CHECKS := modules generated proofs race pages smoke image
 
 # Modules of development tools, and of tests with drivers of their own. bench/peers is none of them: it contains the
 # other servers, and compiling those takes 40 s of processor time more than bench, before vet and lint.
-TOOLS := bench deploy/grafana scripts/mutate persist/sqlstore/pgtest
+TOOLS := bench deploy/grafana scripts/mutate scripts/typecheck persist/sqlstore/pgtest
 
 # The arena in a window, a module too. Its library needs cgo and the headers of X11 on Linux, and on Windows only Go.
 DESKTOP := examples/arena/desktop
@@ -162,20 +162,15 @@ generated: # make generate changes no file.
 		[ "$$before" = "$$(sum)" ] || { echo "make generate has changed files: commit them" >&2; exit 1; }; \
 	else echo "generated code: left out, buf needs npm"; fi
 
-# Packages and programs with SQLite or a NATS server are left out: these take longer to compile than all others. So are the
-# starters and the tutorial, because linking their programs takes longer than compiling the rest.
-PORTABLE = $$(go list -f '{{if .GoFiles}}{{.ImportPath}}{{end}}' ./... | grep -v -e /examples/cards -e /examples/starters -e /examples/tutorial -e /persist/sqlite -e /nats/embed -e /embednats -e /scripts/fleet)
-
 # Packages whose encoding is the same with an int of 32 bits.
 ENCODING := ./internal/wire ./internal/codec
 
-systems: # All compiles for Windows, and packages with files of their own for macOS do for macOS.
-	GOOS=windows go build $(PORTABLE)
-	GOOS=windows go vet ./internal/clock
-	GOOS=darwin go build $$(GOOS=darwin go list -f '{{if .IgnoredGoFiles}}{{.ImportPath}}{{end}}' $(PORTABLE))
-	GOOS=darwin go vet ./internal/clock
-	GOOS=windows go vet -C bench .
-	GOOS=windows go vet -C $(DESKTOP) ./...
+systems: # All packages and tests have correct types on Windows and macOS.
+	go build -C scripts/typecheck -o $(CURDIR)/bin/typecheck
+	bin/typecheck windows ./...
+	bin/typecheck darwin ./...
+	bin/typecheck -C bench windows ./...
+	bin/typecheck -C $(DESKTOP) windows ./...
 	@if pkg-config --exists x11 xrandr xcursor xinerama xi xxf86vm gl 2>/dev/null; then set -x; go build -C $(DESKTOP) -o /dev/null .; \
 	else echo "$(DESKTOP): not built for Linux, it needs the headers of X11 and OpenGL"; fi
 	GOARCH=386 CGO_ENABLED=0 go vet $(ENCODING)

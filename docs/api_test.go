@@ -62,7 +62,9 @@ func served(t *testing.T) (all []admin.Listed) {
 	go func() { done <- server.Run(ctx) }()
 	defer func() {
 		cancel()
-		<-done
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
 	}()
 	answer, err := http.Get("http://" + server.AdminAddr().String() + "/api")
 	if err != nil {

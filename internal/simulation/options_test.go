@@ -20,7 +20,7 @@ var neverDrawn = map[string]string{
 	"Config.Seed": world_, "Config.Log": world_, "Config.CheckValues": world_,
 	"Config.Record": play_, "Config.RecordRoom": play_, "Config.RecordNotes": "it affects no tick",
 	"Config.InspectRing": ports, "Config.RecordingDirs": ports,
-	"Config.Cluster":     cluster_, "RoomSpec.Place": cluster_,
+	"Config.Cluster": cluster_, "RoomSpec.Place": cluster_,
 	"Config.Registerer": play_, "Config.LogsDropped": "it affects no tick",
 	"RPCLimits.Answers": attack, "RPCLimits.Dry": attack,
 	"RoomSpec.Name": play_, "client.Config.Schema": play_, "client.Config.Ticket": play_, "client.Config.Join": play_, "client.Config.Token": play_,

@@ -1,3 +1,5 @@
+//go:build unix
+
 package embed
 
 // Advertise returns the configuration of a server that names another address for its routes, so
