@@ -29,7 +29,7 @@ func run(args []string) error {
 		return err
 	}
 	if flags.NArg() < 2 {
-		return errors.New("use typecheck [-C folder] GOOS package..., as in typecheck windows ./...")
+		return errors.New("GOOS and packages are missing: typecheck [-C folder] windows ./internal/loop")
 	}
 	list, err := packages.Load(&packages.Config{
 		Mode:  packages.LoadAllSyntax,

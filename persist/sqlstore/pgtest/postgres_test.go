@@ -64,7 +64,7 @@ func open(t *testing.T) *sql.DB {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	as := account(t, dir)
 	run := func(name string, args ...string) error {
-		cmd := exec.Command(filepath.Join(bin, name), args...) //nolint:gosec // It is PostgreSQL's.
+		cmd := exec.Command(filepath.Join(bin, name), args...)
 		cmd.Dir, cmd.SysProcAttr = dir, &syscall.SysProcAttr{Credential: as}
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("%s: %w\n%s", name, err, out)
