@@ -143,7 +143,7 @@ modules: # go.mod lists the needed modules, and their checksums are unchanged.
 	@set -e; for dir in . $(TOOLS) $(DESKTOP); do go mod -C $$dir verify; go mod -C $$dir tidy -diff; done
 
 proofs: $(NODE_MODULES) ## the tests that race leaves out, with all seeds and at full length, without vet, which is part of lint: eight minutes
-	go test -p 3 -vet=off -timeout 8m $(LINK) $(TESTFLAGS) ./internal/simulation ./cmd/netloop $(PROOFS)
+	go test -p 3 -vet=off -timeout 12m $(LINK) $(TESTFLAGS) ./internal/simulation ./cmd/netloop $(PROOFS)
 	@set -e; for dir in $(TOOLS); do go test -C $$dir -vet=off $(LINK) $(TESTFLAGS) ./...; done
 	go test -C $(DESKTOP) -vet=off $(TESTFLAGS) ./play
 
