@@ -180,6 +180,7 @@ func TestTokenContentReplays(t *testing.T) {
 // On a real network a server with keys refuses clients without a valid token. A key is valid while
 // its file exists. The admin listener counts the tokens.
 func TestANetworkServerRequiresTokens(t *testing.T) {
+	t.Parallel()
 	service, auth := login(t)
 	s, _ := serveAs(t, script(func(*netloop.Room) {}), netloop.Config{Auth: auth})
 	dial := func(text string) error {

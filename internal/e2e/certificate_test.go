@@ -50,6 +50,7 @@ func connectAndHash(t *testing.T, addr string) (c *client.Client, hash [sha256.S
 
 // After a renewal on disk new connections get the new certificate; existing connections continue.
 func TestARenewedCertificateDropsNoClient(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	certFile, keyFile := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	first := renew(t, certFile, keyFile)

@@ -113,6 +113,7 @@ func TestARoomMessageReachesAnotherServer(t *testing.T) {
 
 // The program posts to a room of another server, and is told that the handler has returned.
 func TestAPostReachesAnotherServer(t *testing.T) {
+	t.Parallel()
 	b := newMailBed(t)
 	post := func(name string) error {
 		done := make(chan error, 1)
@@ -144,6 +145,7 @@ func TestAPostReachesAnotherServer(t *testing.T) {
 
 // A message to a server that does not answer is refused as busy after the time of a call.
 func TestARoomMessageToALostServerIsBusy(t *testing.T) {
+	t.Parallel()
 	b := newMailBed(t)
 	b.hub.Partition("y", 1)
 	b.x.Room("a").Tick(func(tick *netloop.Tick) { results.SendRoom(tick, "b", result{}, b.note("lost")) })

@@ -311,6 +311,7 @@ func TestARoomMovesToAnotherServer(t *testing.T) {
 // A room whose hand-over fails continues on its server, with its clients and its name, and stores
 // its state.
 func TestARoomThatCannotMoveContinues(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		fault func(*handOverBed)
 		heals func(*handOverBed)

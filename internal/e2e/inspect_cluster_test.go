@@ -47,6 +47,7 @@ func clusterRooms(c inspect.Cluster) string {
 
 // Each server shows all servers and all rooms. It knows the exact state of its own rooms.
 func TestTheInspectorShowsACluster(t *testing.T) {
+	t.Parallel()
 	b := newClusterBed(t)
 	x := b.server("x", still)
 	y := b.server("y", func(r *netloop.Room) {

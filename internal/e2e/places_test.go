@@ -130,6 +130,7 @@ func TestAPlayerIsRefusedInAnotherRoomOfACluster(t *testing.T) {
 // A move passes the place on, to another server and within one; a client that is refused there has
 // it again.
 func TestAMovePassesThePlaceOn(t *testing.T) {
+	t.Parallel()
 	for _, policy := range []netloop.DuplicatePolicy{netloop.DuplicateTakeOver, netloop.DuplicateRefuse} {
 		p := newPlaceBed(t, policy)
 		c := p.join(p.a, "")

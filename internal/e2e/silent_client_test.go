@@ -46,6 +46,7 @@ func busy(r *netloop.Room) {
 // machine single snapshots are lost without silent clients too, so the test fails only if some
 // are lost in every attempt.
 func TestASilentClientDelaysNoSnapshotOfOthers(t *testing.T) {
+	t.Parallel()
 	const plays = 3
 	quiet := 0
 	for range plays {

@@ -122,6 +122,7 @@ func (f *fleet) wait(c *client.Client, want ...string) {
 
 // A client moves to another server and back, over each carrier: by the game, or by its own request.
 func TestAClientMovesToAnotherServer(t *testing.T) {
+	t.Parallel()
 	for _, carrier := range []client.Transport{client.QUIC, client.WebTransport, client.WebSocket} {
 		t.Run(carrier.String(), func(t *testing.T) {
 			f := newFleet(t)
@@ -162,6 +163,7 @@ func TestAClientMovesToAnotherServer(t *testing.T) {
 
 // A client that requests a room of another server is sent there.
 func TestAClientIsSentToTheServerOfItsRoom(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t)
 	a, _ := f.serve("a", "elm", nil)
 	b, _ := f.serve("b", "oak", nil)
