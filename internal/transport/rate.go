@@ -52,9 +52,9 @@ const (
 	// packetHead is the size of the headers of a packet below the session.
 	packetHead = 60
 
-	// slowSpan is the time for which a carrier that was busy at a flush counts as one with a
+	// controlledSpan is the time for which a carrier that was busy at a flush counts as one with a
 	// congestion control of its own.
-	slowSpan = 10 * time.Second
+	controlledSpan = 10 * time.Second
 
 	// lossPackets is the least number of packets for a measurement of the loss. A loss up to
 	// lossAllowed plus 1.5 times the usual loss, of which at most lossUsual counts, does not reduce
@@ -69,11 +69,11 @@ const Unlimited = math.MaxInt32
 
 // rate is the byte rate of a Window.
 type rate struct {
-	limit  int           // bytes per second; 0: unlimited
-	tokens int           // bytes that may be sent, headers included; negative after a large record
-	spare  int           // of tokens, bytes that messages may take
-	saying int           // bytes of messages since the last snapshot
-	filled time.Duration // when tokens and spare were computed
+	limit   int           // bytes per second; 0: unlimited
+	tokens  int           // bytes that may be sent, headers included; negative after a large record
+	spare   int           // of tokens, bytes that messages may take
+	pending int           // bytes of messages since the last snapshot
+	filled  time.Duration // when tokens and spare were computed
 
 	// The current round.
 	began     time.Duration
@@ -86,8 +86,8 @@ type rate struct {
 	closing   bool          // the window was reduced
 	blocked   int           // flushes without a snapshot: closed window, or busy carrier
 
-	// slowUntil: until then the carrier is treated as one with a congestion control of its own.
-	slowUntil time.Duration
+	// controlledUntil: until then the carrier is treated as one with a congestion control of its own.
+	controlledUntil time.Duration
 
 	full int // rounds in a row that show a full link
 	easy int // rounds in a row without a queue, in which the client has used less than a quarter
@@ -118,13 +118,13 @@ func (r *rate) messages(now, period time.Duration) int {
 func (r *rate) say(now, period time.Duration, bytes int) {
 	r.spend(now, period, bytes)
 	r.spare -= bytes
-	r.saying += bytes
+	r.pending += bytes
 }
 
-// said returns the bytes of the messages since the last snapshot.
-func (r *rate) said() int {
-	n := r.saying
-	r.saying = 0
+// takePending returns the bytes of the messages since the last snapshot, and begins anew.
+func (r *rate) takePending() int {
+	n := r.pending
+	r.pending = 0
 	return n
 }
 
@@ -182,7 +182,7 @@ func (r *rate) endRound(now, srtt, base time.Duration) {
 	perSecond := func(bytes int) int { return int(int64(bytes) * int64(time.Second) / int64(span)) }
 	queue := max(r.least-base-rateNoise, 0)
 	excess := r.loss.excess()
-	held := r.blocked > 0 && now < r.slowUntil
+	held := r.blocked > 0 && now < r.controlledUntil
 	if r.full++; queue <= rateFull && !r.closing && !held {
 		r.full = 0
 	}
@@ -192,8 +192,8 @@ func (r *rate) endRound(now, srtt, base time.Duration) {
 		r.limit, r.tokens, r.spare, r.filled = max(perSecond(r.delivered)/2, minRate), 0, 0, now
 		fallthrough
 	default:
-		if now < r.slowUntil {
-			r.adjustSlow(span, srtt, held)
+		if now < r.controlledUntil {
+			r.adjustControlled(span, srtt, held)
 		} else {
 			r.adjust(span, srtt, queue, excess)
 		}
@@ -214,25 +214,29 @@ func (r *rate) small() bool { return r.sent+r.messaged <= r.snapshots*(minSnapsh
 // adjust adjusts the rate after a round.
 func (r *rate) adjust(span, srtt, queue time.Duration, excess int) {
 	limit := int64(r.limit)
-	srtt = max(srtt, time.Millisecond)
-	more := int64(rateStep) * int64(time.Second) / int64(srtt) * int64(span) / int64(srtt)
 	less := limit * int64(min(queue, rateSpan/2)) / int64(rateSpan)
 	less += limit * int64(excess) / 2000
-	r.limit = int(max(limit-less+min(more, limit/4), minRate))
+	r.limit = max(r.limit-int(less)+r.gain(rateStep, span, srtt), minRate)
 }
 
-// adjustSlow adjusts the rate after a round over a carrier with a congestion control of its own,
+// adjustControlled adjusts the rate after a round over a carrier with a congestion control of its own,
 // which takes each loss for congestion. At its least window it has two full packets in flight: if
 // both are lost, half a second passes before the next one. Of small packets more are in flight.
 // held reports that snapshots were blocked.
-func (r *rate) adjustSlow(span, srtt time.Duration, held bool) {
+func (r *rate) adjustControlled(span, srtt time.Duration, held bool) {
 	if held {
 		r.limit = max(r.limit*3/4, minRate)
 		return
 	}
+	r.limit += r.gain(rateStep/3, span, srtt)
+}
+
+// gain returns the bytes per second that a round adds: step bytes per round trip in each round
+// trip, and a quarter of the rate at most.
+func (r *rate) gain(step int, span, srtt time.Duration) int {
 	srtt = max(srtt, time.Millisecond)
-	more := int64(rateStep/3) * int64(time.Second) / int64(srtt) * int64(span) / int64(srtt)
-	r.limit += int(min(more, int64(r.limit/4)))
+	more := int64(step) * int64(time.Second) / int64(srtt) * int64(span) / int64(srtt)
+	return int(min(more, int64(r.limit/4)))
 }
 
 // loss measures the share of lost packets, in thousandths.

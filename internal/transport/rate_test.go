@@ -262,7 +262,7 @@ func TestRateBehindACarrierThatWaits(t *testing.T) {
 	if n := play(true, false); n != 57_125 {
 		t.Errorf("%d B/s after a flush that only lacked tokens", n)
 	}
-	now += slowSpan
+	now += controlledSpan
 	w.resize(1)
 	before := w.rate.limit
 	if n := play(true, false); n >= before || n < before*3/4 {
@@ -389,7 +389,7 @@ func TestMessagesBesideSmallSnapshotsAreLimited(t *testing.T) {
 		r.begin(now)
 		for range 10 {
 			r.say(now, period, 1000)
-			r.done(&flight{bytes: minSnapshot, messages: r.said(), acked: 1})
+			r.done(&flight{bytes: minSnapshot, messages: r.takePending(), acked: 1})
 		}
 		r.sample(150 * ms)
 		now += 200 * ms

@@ -208,7 +208,7 @@ func (w *Window) Said(now time.Duration, bytes int) {
 // not sent the last one yet, or Open returned false.
 func (w *Window) Blocked(now time.Duration, carrier bool) {
 	if carrier {
-		w.rate.slowUntil = now + slowSpan
+		w.rate.controlledUntil = now + controlledSpan
 	}
 	if carrier || w.count >= w.size {
 		w.rate.blocked++
@@ -246,7 +246,7 @@ func (w *Window) Sent(now time.Duration, first, last uint64, bytes int, probe bo
 	case alone:
 		n = 1 // A snapshot that seems to be lost does not delay this one.
 	}
-	*w.flight(w.count - 1) = flight{first: first, last: last, bytes: bytes, messages: w.rate.said(), at: now, n: n}
+	*w.flight(w.count - 1) = flight{first: first, last: last, bytes: bytes, messages: w.rate.takePending(), at: now, n: n}
 }
 
 // Arrived records an arrival of the client. The owner calls it at a poll with
