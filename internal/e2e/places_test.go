@@ -165,15 +165,7 @@ func TestAReturningClientHasItsPlaceAgain(t *testing.T) {
 	waitFor(t, func() bool { _, ok := p.a.RoomServer("ash"); return ok })
 	c := p.join(p.a, "elm")
 	client.Send(c, echo, text{S: "ash"})
-	waitFor(t, func() bool {
-		c.Step(5 * time.Millisecond)
-		select {
-		case <-asked:
-			return true
-		default:
-			return false
-		}
-	})
+	stepUntilClosed(t, c, asked)
 	close(answer)
 	p.until(c, "elm")
 	p.saw("resume elm")

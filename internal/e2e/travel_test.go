@@ -246,15 +246,7 @@ func TestAClientReturnsIfTheOtherServerEnds(t *testing.T) {
 	c := connect(t, a.Addr().String())
 	f.until(c, "")
 	client.Send(c, echo, text{S: "oak"})
-	waitFor(t, func() bool {
-		c.Step(5 * time.Millisecond)
-		select {
-		case <-asked:
-			return true
-		default:
-			return false
-		}
-	})
+	stepUntilClosed(t, c, asked)
 	client.Send(c, told, text{S: "on the way"})
 	if c.State().Phase != client.Moving {
 		t.Errorf("the client is %v", c.State().Phase)
@@ -297,4 +289,18 @@ func TestAClientIsSentToTheRoomThatAnotherServerOpens(t *testing.T) {
 	defer func() { _ = c.Close() }()
 	f.until(c, "elm")
 	f.wait(c, "join elm ")
+}
+
+// stepUntilClosed runs the client's frames until a channel is closed.
+func stepUntilClosed(t *testing.T, c *client.Client, closed <-chan struct{}) {
+	t.Helper()
+	waitFor(t, func() bool {
+		c.Step(5 * time.Millisecond)
+		select {
+		case <-closed:
+			return true
+		default:
+			return false
+		}
+	})
 }

@@ -3,7 +3,6 @@
 package embed_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -120,27 +119,13 @@ func BenchmarkServerInACluster(b *testing.B) {
 func benchmarkServer(b *testing.B, servers int) {
 	p := natsProcess(b)
 	open := func(c netloop.Cluster) (s *netloop.Server, stop func()) {
-		s, err := netloop.New(netloop.Config{Offline: true, MaxRooms: crowdRooms + 1, Cluster: c}, benchGame{benchSchema})
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := s.Listen(); err != nil {
-			b.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(context.Background())
-		ended := make(chan error, 1)
-		go func() { ended <- s.Run(ctx) }()
+		s, stop = serve(b, netloop.Config{Offline: true, MaxRooms: crowdRooms + 1, Cluster: c})
 		for n := range crowdRooms {
 			if _, err := s.OpenRoom(b.Context(), netloop.RoomSpec{Name: fmt.Sprint("own ", n), Rate: netloop.Hz(1), Sleep: true, CloseEmpty: netloop.NeverClose}); err != nil {
 				b.Fatal(err)
 			}
 		}
-		return s, func() {
-			cancel()
-			if err := <-ended; err != nil {
-				b.Error(err)
-			}
-		}
+		return s, stop
 	}
 	heap := func() float64 {
 		runtime.GC()

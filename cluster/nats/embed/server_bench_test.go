@@ -34,22 +34,8 @@ func benchServers(b *testing.B) (x, y *netloop.Server) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		s, err := netloop.New(netloop.Config{Offline: true, MaxRooms: 100_000, Cluster: netloop.Cluster{Via: via}}, benchGame{benchSchema})
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := s.Listen(); err != nil {
-			b.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(context.Background())
-		ended := make(chan error, 1)
-		go func() { ended <- s.Run(ctx) }()
-		b.Cleanup(func() {
-			cancel()
-			if err := <-ended; err != nil {
-				b.Error(err)
-			}
-		})
+		s, stop := serve(b, netloop.Config{Offline: true, MaxRooms: 100_000, Cluster: netloop.Cluster{Via: via}})
+		b.Cleanup(stop)
 		return s
 	}
 	x, y = run(), run()
@@ -91,4 +77,25 @@ func BenchmarkReserveElsewhere(b *testing.B) {
 		all = append(all, time.Since(began))
 	}
 	report(b, all)
+}
+
+// serve runs a server until stop is called.
+func serve(b *testing.B, cfg netloop.Config) (s *netloop.Server, stop func()) {
+	b.Helper()
+	s, err := netloop.New(cfg, benchGame{benchSchema})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := s.Listen(); err != nil {
+		b.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	return s, func() {
+		cancel()
+		if err := <-ended; err != nil {
+			b.Error(err)
+		}
+	}
 }
