@@ -84,9 +84,10 @@ type rate struct {
 	delivered int           // acknowledged bytes, and as large a share of the messages
 	least     time.Duration // the least sample; 0: none yet
 	closing   bool          // the window was reduced
-	blocked   int           // flushes without a snapshot: closed window, or busy carrier
+	blocked   int           // flushes without a snapshot: closed window, busy carrier
 
-	// controlledUntil: until then the carrier is treated as one with a congestion control of its own.
+	// controlledUntil is the time until which the carrier counts as one with a congestion
+	// control of its own.
 	controlledUntil time.Duration
 
 	full int // rounds in a row that show a full link
@@ -219,9 +220,9 @@ func (r *rate) adjust(span, srtt, queue time.Duration, excess int) {
 	r.limit = max(r.limit-int(less)+r.gain(rateStep, span, srtt), minRate)
 }
 
-// adjustControlled adjusts the rate after a round over a carrier with a congestion control of its own,
-// which takes each loss for congestion. At its least window it has two full packets in flight: if
-// both are lost, half a second passes before the next one. Of small packets more are in flight.
+// adjustControlled adjusts the rate after a round over a carrier with a congestion control of its
+// own, which takes each loss for congestion. At its least window it has two full packets in flight:
+// if both are lost, half a second passes before the next one. Of small packets more are in flight.
 // held reports that snapshots were blocked.
 func (r *rate) adjustControlled(span, srtt time.Duration, held bool) {
 	if held {
