@@ -60,6 +60,22 @@ func (s *Server) PlaceRoom(ctx context.Context, spec RoomSpec) (RoomInfo, error)
 	}
 }
 
+// placeFor opens the room of OpenFor on the server that its Place selects. The error is [GoTo] with
+// a ticket for the client, unless the room cannot be opened.
+func (s *Server) placeFor(ctx context.Context, spec RoomSpec, spectator bool) error {
+	if _, err := s.PlaceRoom(ctx, spec); err != nil {
+		return err
+	}
+	tickets, err := s.Reserve(ctx, spec.Name, Reservation{TTL: s.cfg.AdmitTimeout, Spectator: spectator})
+	if err != nil {
+		return err
+	}
+	return GoTo(tickets[0])
+}
+
+// errOpenBusy is the refusal if the cluster does not tell whether another server has the room.
+var errOpenBusy = transport.Refuse(CodeBusy, "no room can be opened while the cluster does not answer: try again later")
+
 // openAt opens a room on a server of the cluster.
 func (s *Server) openAt(ctx context.Context, server string, spec RoomSpec) (info RoomInfo, err error) {
 	if server == s.ID() {

@@ -443,7 +443,7 @@ func (s *Server) roomFor(ctx context.Context, hello *netloopv1.Hello, remote str
 	if !ok {
 		return ctx, nil, errNoRoom(name)
 	}
-	request := &room.Join{Token: hello.GetToken(), Addr: remote, Params: hello.GetParams()}
+	request := &room.Join{Token: hello.GetToken(), Addr: remote, Params: hello.GetParams(), Spectator: hello.GetSpectate()}
 	if err := s.identify(ctx, request, name); err != nil {
 		return ctx, nil, err
 	}
@@ -527,8 +527,11 @@ func (s *Server) openFor(ctx context.Context, game Opener, name string, request 
 	if err != nil {
 		return nil, false, s.room.e.Refusal(ctx, "OpenFor", err, request.Addr)
 	}
-	spec.Name = name
-	r, err = s.OpenRoom(within, spec)
+	if spec.Name = name; spec.Place == (Place{}) {
+		r, err = s.OpenRoom(within, spec)
+	} else if err = s.placeFor(within, spec, request.Spectator); errors.As(err, new(*goTo)) {
+		return nil, false, err
+	}
 	if errors.Is(err, ErrRoomExists) {
 		s.openings.Refund(siteOf(request.Addr)) // Another client opened the room.
 		if r, ok := s.rooms.Find(within, name); ok {
@@ -537,7 +540,7 @@ func (s *Server) openFor(ctx context.Context, game Opener, name string, request 
 		return nil, false, errOpenElsewhere
 	}
 	switch {
-	case errors.Is(err, ErrClusterBusy):
+	case errors.Is(err, ErrClusterBusy), errors.Is(err, cluster.ErrGone):
 		return nil, false, errOpenBusy
 	case errors.Is(err, ErrTooManyRooms):
 		return nil, false, errManyRooms
@@ -548,9 +551,6 @@ func (s *Server) openFor(ctx context.Context, game Opener, name string, request 
 	}
 	return r, true, nil
 }
-
-// errOpenBusy is the refusal if the cluster does not tell whether another server has the room.
-var errOpenBusy = transport.Refuse(CodeBusy, "no room can be opened while the cluster does not answer: try again later")
 
 var errManyRooms = &transport.Refusal{Code: CodeFull, Text: "server has the maximum number of rooms"}
 

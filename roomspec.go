@@ -19,7 +19,7 @@ type RoomSpec struct {
 	Kind string
 	// Place selects the server of a cluster that opens the room, for [Tick.OpenRoom],
 	// [Server.PlaceRoom] and [Opener]. Zero means the least loaded server of this server's region
-	// that has room.
+	// that has room; for Opener it means this server, to which the client is connected.
 	Place Place
 	// Rate is the tick rate; zero means 60 Hz. From 1 to 1 000 Hz.
 	Rate Rate

@@ -291,6 +291,41 @@ func TestAClientIsSentToTheRoomThatAnotherServerOpens(t *testing.T) {
 	f.wait(c, "join elm ")
 }
 
+// placingGame lets a client open a private room, on the server of its choice.
+type placingGame struct{ script }
+
+func (g placingGame) OpenFor(_ context.Context, name string, j *netloop.Join) (netloop.RoomSpec, error) {
+	spec := table(name)
+	spec.Private, spec.Place = true, netloop.Place{Server: j.Token}
+	return spec, nil
+}
+
+// A room that a client opens is on the server of its Place, and the client is sent there. So is a
+// room that this Place leaves here. For a server that does not exist the client is refused as
+// busy.
+func TestAClientOpensARoomOnTheServerOfItsPlace(t *testing.T) {
+	f := newFleet(t)
+	b, _ := f.serve("b", "oak", nil)
+	a, _ := serveAs(t, placingGame{lobbyGame(nil)}, netloop.Config{Cluster: netloop.Cluster{Via: f.hub.Member(), ID: "a"}})
+	for name, s := range map[string]*netloop.Server{"elm": b, "ash": a} {
+		c, err := client.Dial(t.Context(), a.Addr().String(), client.Config{Schema: schema, Room: name, Token: s.ID()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.until(c, name)
+		if !slices.ContainsFunc(slices.Collect(s.Rooms()), func(info netloop.RoomInfo) bool { return info.Spec.Name == name && info.Clients == 1 }) {
+			t.Errorf("server %s has no room %s with the client", s.ID(), name)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	_, err := client.Dial(t.Context(), a.Addr().String(), client.Config{Schema: schema, Room: "fir", Token: "nowhere"})
+	if refused := (*netloop.Refusal)(nil); !errors.As(err, &refused) || refused.Code != netloop.CodeBusy {
+		t.Errorf("a room of a server that does not exist: %v", err)
+	}
+}
+
 // stepUntilClosed runs the client's frames until a channel is closed.
 func stepUntilClosed(t *testing.T, c *client.Client, closed <-chan struct{}) {
 	t.Helper()
