@@ -92,9 +92,14 @@ describe("the inspector", { concurrency: 1 }, () => {
     const noBots = bots(server, 20, 60);
     try {
       const i = await Inspector.open(server);
-      const paint = await until("it has painted", () => i.page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime));
-      t.diagnostic(`first paint after ${paint.toFixed(0)} ms`);
-      assert.ok(paint < 5000, `first paint after ${paint} ms`);
+      const painted = () => until("it has painted", () => i.page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime));
+      const paints = [await painted()]; // The first one contains the start of the browser's process.
+      for (let n = 0; n < 5; n++) {
+        await i.page.reload();
+        paints.push(await painted());
+      }
+      t.diagnostic(`first paints after ${paints.map((ms) => ms.toFixed(0)).join(", ")} ms`);
+      assert.ok(Math.min(...paints) < 1000, `first paints after ${paints} ms`);
 
       await until("all bots are counted", async () => (await i.number(".tile:nth-child(5) strong")) === 20 && (await metrics(server))("netloop_clients") === 20);
       assert.equal(await i.page.evaluate(() => [...document.querySelectorAll(".tile")].every((e) => e.children[0].innerText !== "overload" || (e.children[1].innerText === "normal") === e.classList.contains("good"))), true, "the color of overload");
@@ -394,7 +399,7 @@ describe("the inspector", { concurrency: 1 }, () => {
   });
 
   test("lets a tab play: it sends, drops, comes back and leaves", async () => {
-    const server = await Server.start([...guarded, "--faults.work", "100"], {}, "faults");
+    const server = await Server.start([...guarded, "--faults.work", "100", "--faults.rooms", "2"], {}, "faults");
     try {
       const i = await Inspector.open(server, "playground");
       // A choice that is noted in the address does not undo a click on another view.
@@ -410,8 +415,12 @@ describe("the inspector", { concurrency: 1 }, () => {
         await i.page.fill("[aria-label='Token of the game']", token);
         await i.page.click("text=Open a client here");
       };
-      const clients = async () => (await (await fetch(`http://${server.at.admin}/api/clients`, { headers: basic(tokens.read) })).json()).clients;
-      await open("", "tester");
+      const clients = async (room = "") => (await (await fetch(`http://${server.at.admin}/api/clients?room=${room}`, { headers: basic(tokens.read) })).json()).clients;
+      await until("a client plays", async () => { // A server on a busy machine refuses it for a while.
+        await open("", "tester");
+        if (/plays$/.test(await i.shows("h2", /plays$|overloaded/))) return true;
+        await i.page.click("button:text-is('close')");
+      });
       await i.shows("h2", /^Client 1 plays$/);
       await i.shows(".facts", /objects in view\s*1\b/);
       assert.deepEqual((await clients()).map((c) => [c.subject, c.transport, c.state]), [["tester", "webtransport", "connected"]]);
@@ -446,6 +455,19 @@ describe("the inspector", { concurrency: 1 }, () => {
       await i.page.click("text=come back");
       await i.shows("h2", /^Client 1 plays$/);
       await i.shows(".facts", /1, of which 1 resumed/);
+
+      const move = async (code) => {
+        await i.page.fill("[aria-label='Ticket or code of another room']", code);
+        await i.page.click("button:text-is('move')");
+      };
+      await move("hideout");
+      await i.shows(".talk li", /moves to another room/);
+      await i.shows(".facts", /room\s*match-001\s/);
+      await i.shows("h2", /^Client 2 plays$/); // It has a new id in the other room.
+      assert.deepEqual((await clients("match-001")).map((c) => [c.subject, c.state]), [["tester", "connected"]]);
+      assert.equal((await clients()).length, 0);
+      await move("hideout");
+      await i.shows(".talk .wrong", /the room lets no client move/);
       for (const theme of ["first", "other"]) {
         await i.page.setViewportSize({ width: theme === "first" ? 360 : 1440, height: 900 });
         assert.deepEqual(await i.page.evaluate(contrasts), [], `contrast, ${theme} theme`);
@@ -455,7 +477,7 @@ describe("the inspector", { concurrency: 1 }, () => {
         await i.shows(".facts", /objects in view/);
       }
       await i.page.click("button:text-is('leave')");
-      await until("it has left", async () => (await clients()).length === 0);
+      await until("it has left", async () => (await clients("match-001")).length === 0);
 
       await open("nowhere", "");
       await i.shows(".talk .wrong", /there is no room/);

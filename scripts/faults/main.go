@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,7 +46,7 @@ var (
 
 type config struct {
 	Bots    int `name:"bots" help:"bots of the server's own process"`
-	Rooms   int `name:"rooms" help:"further rooms, each with at most one bot"`
+	Rooms   int `name:"rooms" help:"further rooms, the second of which is private with the code hideout"`
 	Systems int `name:"systems" help:"further systems without work"`
 	Work    int `name:"work" help:"time of a tick, in microseconds, that four systems use together" default:"1500"`
 }
@@ -76,7 +77,7 @@ func (g *game) Open(r *netloop.Room) error {
 		if j.Token == "stranger" {
 			return netloop.Refuse(netloop.CodeRefused, "strangers may not join")
 		}
-		j.Subject = j.Token
+		j.Subject = cmp.Or(j.Subject, j.Token) // A client that moves here has no token.
 		return nil
 	})
 	r.OnJoin(func(t *netloop.Tick, c *netloop.Client) error {
@@ -104,6 +105,7 @@ func (g *game) Open(r *netloop.Room) error {
 		r.On(netloop.AllStages()[2+i%4], fmt.Sprintf("feature-%03d.a-long-name-of-a-system-that-does-little", i), func(*netloop.Tick) {})
 	}
 	if r.Spec().Name == "" {
+		r.AllowMoves()
 		var running sync.WaitGroup
 		ctx, stop := context.WithCancel(context.Background())
 		r.OnStart(func(*netloop.Tick) { running.Go(func() { g.fill(ctx, r.Server()) }) })
@@ -153,6 +155,9 @@ func (g *game) fill(ctx context.Context, s *netloop.Server) {
 		spec := netloop.RoomSpec{Name: fmt.Sprintf("match-%03d", i), Kind: "match", Rate: netloop.Hz(10), MaxClients: 8, CloseEmpty: netloop.NeverClose}
 		if i == 0 {
 			spec.Name = "a match with a name that is much longer than the names of other matches"
+		}
+		if i == 1 {
+			spec.Private, spec.Code = true, "hideout"
 		}
 		if _, err := s.OpenRoom(ctx, spec); err != nil {
 			return
