@@ -31,7 +31,7 @@ BESIDE := stories static
 # other servers, and compiling those takes 40 s of processor time more than bench, before vet and lint.
 TOOLS := bench deploy/grafana scripts/mutate scripts/typecheck persist/sqlstore/pgtest
 
-# The arena in a window, a module too. Its library needs cgo and the headers of X11 on Linux, and on Windows only Go.
+# The arena in a window, a module too. Its library needs cgo and the headers of X11 and ALSA on Linux, and on Windows only Go.
 DESKTOP := examples/arena/desktop
 
 # The package with the longest tests starts first; the others run beside it. With -p 3 three packages
@@ -95,7 +95,7 @@ pictures: build $(NODE_MODULES) ## the pictures of the arena, of the inspector, 
 play: build ## serve the arena with 100 bots until interrupted; its page is http://127.0.0.1:8000
 	bin/demo -web 127.0.0.1:8000 -duration 24h $(ARGS)
 
-desktop: ## play the arena of make run or of ADDR=host:port in a window; on Linux it needs cgo and the headers of X11
+desktop: ## play the arena of make run or of ADDR=host:port in a window; on Linux it needs cgo and the headers of X11 and ALSA
 	go run -C $(DESKTOP) . -addr $(ADDR) $(ARGS)
 
 watch: build ## serve the arena with bots, its inspector and metrics, and Prometheus if it is installed, until interrupted
@@ -182,8 +182,8 @@ systems: # All packages and tests have correct types on Windows and macOS.
 	bin/typecheck darwin ./...
 	bin/typecheck -C bench windows ./...
 	bin/typecheck -C $(DESKTOP) windows ./...
-	@if pkg-config --exists x11 xrandr xcursor xinerama xi xxf86vm gl 2>/dev/null; then set -x; go build -C $(DESKTOP) -o /dev/null .; \
-	else echo "$(DESKTOP): not built for Linux, it needs the headers of X11 and OpenGL"; fi
+	@if pkg-config --exists x11 xrandr xcursor xinerama xi xxf86vm gl alsa 2>/dev/null; then set -x; go build -C $(DESKTOP) -o /dev/null .; \
+	else echo "$(DESKTOP): not built for Linux, it needs the headers of X11, OpenGL and ALSA"; fi
 	GOARCH=386 CGO_ENABLED=0 go vet $(ENCODING)
 	@if GOARCH=386 CGO_ENABLED=0 go test -vet=off -run '^$$' $(ENCODING) >/dev/null 2>&1; then set -x; GOARCH=386 CGO_ENABLED=0 go test -vet=off $(ENCODING); \
 	else echo "tests with an int of 32 bits: left out, this kernel runs no such programs"; fi

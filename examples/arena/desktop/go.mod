@@ -3,6 +3,7 @@ module github.com/netloop/netloop/examples/arena/desktop
 go 1.26.0
 
 require (
+	github.com/ebitengine/oto/v3 v3.3.3
 	github.com/hajimehoshi/ebiten/v2 v2.8.8
 	github.com/netloop/netloop v0.0.0
 	golang.org/x/image v0.20.0

@@ -3,15 +3,15 @@
 //	make run                                                # the server, in another terminal
 //	go run -C examples/arena/desktop . -addr 127.0.0.1:4433 -name ada
 //
-// Arrows or WASD fly, Space fires, F3 shows the figures of the connection, F11 the full screen. A
-// gamepad works too. The flow of a frame:
+// Arrows or WASD fly, Space fires, M turns the sound off and on, F3 shows the figures of the
+// connection, F11 the full screen. A gamepad works too. The flow of a frame:
 //
 //	window.go  keys ──▶ play.Game.Input, and a Step of the client
-//	play       its prediction and interpolation ──▶ play.Game.Frame
-//	paint.go, graph.go draw it
+//	play       its prediction and interpolation ──▶ play.Game.Frame, play.Game.Heard
+//	paint.go, graph.go draw the frame, speaker.go plays its sounds
 //
-// It is a module of its own: Ebitengine needs cgo and the headers of X11 on Linux, but only Go on
-// Windows.
+// It is a module of its own: Ebitengine needs cgo and the headers of X11 and ALSA on Linux, but
+// only Go on Windows.
 package main
 
 import (
@@ -33,9 +33,10 @@ func main() {
 	addr := flag.String("addr", "127.0.0.1:4433", "the server, `host:port`")
 	name := flag.String("name", os.Getenv("USER"), "the player's name")
 	graph := flag.Bool("graph", false, "show the figures of the connection, as F3 does")
+	mute := flag.Bool("mute", false, "begin without sound")
 	picture := flag.String("picture", "", "play for three seconds, and write a frame to a PNG `file`")
 	flag.Parse()
-	if err := run(*addr, *name, &window{graph: *graph, file: *picture}); err != nil {
+	if err := run(*addr, *name, &window{graph: *graph, mute: *mute, file: *picture}); err != nil {
 		fmt.Fprintln(os.Stderr, "desktop:", err)
 		os.Exit(1)
 	}
@@ -56,7 +57,7 @@ func run(addr, name string, w *window) error {
 	ebiten.SetWindowSize(1280, 800)
 	ebiten.SetWindowResizingMode(ebiten.WindowResizingModeEnabled)
 	ebiten.SetRunnableOnUnfocused(true)
-	w.game, w.last = play.New(c), time.Now()
+	w.game, w.last, w.speaker = play.New(c), time.Now(), newSpeaker()
 	err = ebiten.RunGame(w)
 	return errors.Join(err, w.err, c.Close())
 }

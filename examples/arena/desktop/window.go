@@ -16,7 +16,10 @@ type window struct {
 	game  *play.Game
 	last  time.Time // of the last Step
 	graph bool      // the figures of the connection are shown
+	mute  bool
 	pads  []ebiten.GamepadID
+
+	speaker *speaker
 
 	file   string    // of -picture, "" for none
 	played time.Time // since the own ship is there, for the picture
@@ -32,6 +35,9 @@ func (w *window) Update() error {
 	if inpututil.IsKeyJustPressed(ebiten.KeyF3) {
 		w.graph = !w.graph
 	}
+	if inpututil.IsKeyJustPressed(ebiten.KeyM) {
+		w.mute = !w.mute
+	}
 	if inpututil.IsKeyJustPressed(ebiten.KeyF11) {
 		ebiten.SetFullscreen(!ebiten.IsFullscreen())
 	}
@@ -42,6 +48,9 @@ func (w *window) Update() error {
 	now := time.Now()
 	w.game.Client.Step(now.Sub(w.last))
 	w.last = now
+	if heard := w.game.Heard(); !w.mute {
+		w.speaker.play(heard)
+	}
 	return nil
 }
 

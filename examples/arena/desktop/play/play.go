@@ -1,7 +1,7 @@
 // Package play is the arena of one player without a window: the player's input, the content of each
-// frame, and the figures of the connection.
+// frame, its sounds, and the figures of the connection.
 //
-//	Game.Input ──▶ client: prediction and interpolation ──▶ Game.Frame, Game.Graph
+//	Game.Input ──▶ client: prediction and interpolation ──▶ Game.Frame, Game.Heard, Game.Graph
 package play
 
 import (
@@ -21,6 +21,8 @@ type Game struct {
 	Input arena.Control
 	Frame Frame
 	Graph Graph
+
+	sounds []Sound // since the last Heard
 }
 
 // Frame is the content of a frame. Its slices are used again for the next one.
@@ -75,6 +77,7 @@ func New(c *client.Client) *Game {
 			}
 		},
 	})
+	g.listen()
 	c.On(netloop.PostLateUpdate, "desktop.look", g.look)
 	return g
 }

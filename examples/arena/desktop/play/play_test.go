@@ -1,6 +1,7 @@
 package play
 
 import (
+	"encoding/binary"
 	"math"
 	"testing"
 	"time"
@@ -75,19 +76,23 @@ func TestTheFrameShowsThePrediction(t *testing.T) {
 	}
 }
 
-// A press of fire is one shot, which is visible at once. A fallen ship bursts.
+// A press of fire is one shot, which is visible and heard at once. A fallen ship bursts.
 func TestShotsAndBursts(t *testing.T) {
 	w := netlooptest.New(t, arena.New())
 	ada := join(w, "ada", 100*time.Millisecond)
 	w.Until(240, func() bool { return ada.Frame.Own != nil && ada.Client.State().Phase == client.Playing })
 	w.Step(60)
+	ada.Heard()
 	ada.Input.Fire = true
 	w.Step(3)
+	if heard := ada.Heard(); len(heard) != 1 || heard[0].Kind != SoundShot || heard[0].Volume < 0.99 {
+		t.Errorf("the sounds of a shot: %+v", heard)
+	}
 	if len(ada.Frame.Shots) != 1 || !ada.Frame.Shots[0].Own || ada.Frame.Shots[0].Left <= 0 {
 		t.Errorf("after the press there are the shots %+v", ada.Frame.Shots)
 	}
 	w.Step(60)
-	if len(ada.Frame.Shots) > 0 || ada.Input.Fire {
+	if len(ada.Frame.Shots) > 0 || ada.Input.Fire || len(ada.Heard()) > 0 {
 		t.Error("one press fires again and again")
 	}
 	w.Tick(func(t *netloop.Tick) {
@@ -100,6 +105,72 @@ func TestShotsAndBursts(t *testing.T) {
 	w.Step(60)
 	if len(ada.Frame.Bursts) > 0 {
 		t.Error("the burst does not end")
+	}
+	if heard := ada.Heard(); len(heard) == 0 || heard[0].Kind != SoundBurst {
+		t.Errorf("the sounds of a burst: %+v", heard)
+	}
+}
+
+// A player hears the own hits and pickups, and shots and bursts of others the less the farther they
+// are. At most 16 sounds wait.
+func TestSoundsAreOfTheOwnShip(t *testing.T) {
+	w := netlooptest.New(t, arena.New())
+	ada, bob := join(w, "ada", 20*time.Millisecond), join(w, "bob", 20*time.Millisecond)
+	w.Until(240, func() bool { return ada.Frame.Own != nil && len(ada.Frame.Ships) == 2 && bob.Frame.Own != nil })
+	edit := func(name string, change func(t *netloop.Tick, s *arena.Ship)) {
+		w.Tick(func(t *netloop.Tick) {
+			for o := range arena.Ships.All(t) {
+				if o.State().Name == name {
+					change(t, o.Edit(t))
+				}
+			}
+		})
+		w.Step(30)
+	}
+	edit("ada", func(_ *netloop.Tick, s *arena.Ship) { s.X, s.Y, s.Hull = 1000, 1000, 3 })
+	edit("bob", func(_ *netloop.Tick, s *arena.Ship) { s.X, s.Y, s.Hull = 1600, 1000, 3 })
+	for _, c := range []struct {
+		name   string
+		change func(t *netloop.Tick, s *arena.Ship)
+		kind   SoundKind
+		volume float64 // as ada hears it
+	}{
+		{"ada", func(_ *netloop.Tick, s *arena.Ship) { s.Hull-- }, SoundHit, 1},
+		{"bob", func(_ *netloop.Tick, s *arena.Ship) { s.Hull-- }, SoundHit, 0},
+		{"ada", func(_ *netloop.Tick, s *arena.Ship) { s.Score++ }, SoundPickup, 1},
+		{"bob", func(_ *netloop.Tick, s *arena.Ship) { s.Score++ }, SoundPickup, 0},
+		{"bob", func(t *netloop.Tick, s *arena.Ship) { s.Hull, s.Falls = 0, t.In(time.Second) }, SoundBurst, 0.5},
+	} {
+		ada.Heard()
+		edit(c.name, c.change)
+		switch heard := ada.Heard(); {
+		case c.volume == 0 && len(heard) > 0:
+			t.Errorf("%s of another ship: %+v", c.name, heard)
+		case c.volume > 0 && (len(heard) != 1 || heard[0].Kind != c.kind || math.Abs(heard[0].Volume-c.volume) > 0.05):
+			t.Errorf("want sound %d of %s at %v: %+v", c.kind, c.name, c.volume, heard)
+		}
+	}
+	for range 3 * maxSounds {
+		ada.sound(SoundShot, ada.Frame.X, ada.Frame.Y)
+	}
+	if n := len(ada.Heard()); n != maxSounds {
+		t.Errorf("%d sounds wait", n)
+	}
+}
+
+// Each sound is loud at its begin and silent at its end, so that it does not click.
+func TestWavesFadeOut(t *testing.T) {
+	peak := func(samples []byte) (most int) {
+		for ; len(samples) > 0; samples = samples[2:] {
+			most = max(most, int(int16(binary.LittleEndian.Uint16(samples))))
+		}
+		return most
+	}
+	for k := range SoundKinds {
+		wave := Wave(k)
+		if n := SampleRate / 100; len(wave) < 20*n || peak(wave[:2*n]) < math.MaxInt16/2 || peak(wave[len(wave)-n/2:]) > 64 {
+			t.Errorf("sound %d has %d samples, peaks %d and %d", k, len(wave)/2, peak(wave[:2*n]), peak(wave[len(wave)-n/2:]))
+		}
 	}
 }
 

@@ -18,11 +18,11 @@ import (
 	"github.com/netloop/netloop/examples/arena"
 )
 
-// build builds the program. It needs cgo, and the headers of X11 and OpenGL.
+// build builds the program. It needs cgo, and the headers of X11, OpenGL and ALSA.
 func build(t *testing.T) string {
 	t.Helper()
-	if exec.Command("pkg-config", "--exists", "x11", "xrandr", "xcursor", "xinerama", "xi", "xxf86vm", "gl").Run() != nil {
-		t.Skip("needs the headers of X11 and OpenGL: apt-get install libx11-dev libxrandr-dev libxcursor-dev libxinerama-dev libxi-dev libxxf86vm-dev libgl1-mesa-dev")
+	if exec.Command("pkg-config", "--exists", "x11", "xrandr", "xcursor", "xinerama", "xi", "xxf86vm", "gl", "alsa").Run() != nil {
+		t.Skip("needs the headers of X11, OpenGL and ALSA: apt-get install libasound2-dev libx11-dev libxrandr-dev libxcursor-dev libxinerama-dev libxi-dev libxxf86vm-dev libgl1-mesa-dev")
 	}
 	file := filepath.Join(t.TempDir(), "desktop")
 	if out, err := exec.Command("go", "build", "-ldflags=-w", "-o", file, "..").CombinedOutput(); err != nil {
@@ -59,7 +59,8 @@ func display(t *testing.T) string {
 	return ":" + strings.TrimSpace(number)
 }
 
-// The program connects, plays and draws the own ship in the middle of its window.
+// The program connects, plays and draws the own ship in the middle of its window. It plays sounds on
+// a card that discards them, and continues without a card.
 func TestTheProgramDrawsTheArena(t *testing.T) {
 	screen, file := display(t), build(t)
 	s, err := netloop.New(netloop.Config{Listen: "127.0.0.1:0"}, arena.New())
@@ -78,12 +79,24 @@ func TestTheProgramDrawsTheArena(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	frame := filepath.Join(t.TempDir(), "arena.png")
+	for card, text := range map[string]string{"null": "", "absent": "desktop: there is no sound: "} {
+		t.Run(card, func(t *testing.T) { draws(t, screen, file, s.Addr().String(), card, text) })
+	}
+}
+
+// draws runs the program with a type of sound card, and looks at its picture. It prints text.
+func draws(t *testing.T, screen, file, addr, card, text string) {
+	t.Helper()
+	frame, cards := filepath.Join(t.TempDir(), "arena.png"), filepath.Join(t.TempDir(), "asound.conf")
+	if err := os.WriteFile(cards, []byte("pcm.default { type "+card+" }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	limit, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	program := exec.CommandContext(limit, file, "-addr", s.Addr().String(), "-name", "ada", "-graph", "-picture", frame)
-	program.Env = append(os.Environ(), "DISPLAY="+screen, "LIBGL_ALWAYS_SOFTWARE=1")
-	if out, err := program.CombinedOutput(); err != nil {
+	program := exec.CommandContext(limit, file, "-addr", addr, "-name", "ada", "-graph", "-picture", frame)
+	program.Env = append(os.Environ(), "DISPLAY="+screen, "LIBGL_ALWAYS_SOFTWARE=1", "ALSA_CONFIG_PATH="+cards)
+	out, err := program.CombinedOutput()
+	if err != nil || strings.Contains(string(out), "desktop: ") != (text != "") || !strings.Contains(string(out), text) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	f, err := os.Open(frame)
