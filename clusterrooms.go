@@ -39,7 +39,8 @@ func (s *Server) PlaceRoom(ctx context.Context, spec RoomSpec) (RoomInfo, error)
 	if err := spec.pack(); err != nil {
 		return RoomInfo{}, fmt.Errorf("netloop: PlaceRoom: %w", err)
 	}
-	if _, ok := s.RoomServer(spec.Name); ok {
+	// The store decides about the names of suspect servers.
+	if _, ok := s.member.Lists(spec.Name); ok || s.rooms.Taken(spec.Name) {
 		return RoomInfo{}, ErrRoomExists
 	}
 	var tried []string

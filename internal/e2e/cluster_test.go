@@ -198,6 +198,30 @@ func TestTheOlderRoomOfANameEnds(t *testing.T) {
 	}
 }
 
+// The room of a silent server is opened on another one by the first request, once its name is free:
+// not when its server is forgotten, a minute later.
+func TestTheRoomOfASilentServerIsOpenedElsewhere(t *testing.T) {
+	b := newClusterBed(t)
+	x, y := b.server("x", still), b.server("y", still)
+	if _, err := x.Server.OpenRoom(t.Context(), table("oak")); err != nil {
+		t.Fatal(err)
+	}
+	b.step(10)
+	b.hub.Partition("x", 1)
+	b.step(60 * cluster.SuspectBeats)
+	if _, err := y.PlaceRoom(t.Context(), table("oak")); !errors.Is(err, netloop.ErrRoomExists) {
+		t.Errorf("a room of a suspect server: %v", err)
+	}
+	b.step(60 * (cluster.LeaseBeats - cluster.SuspectBeats))
+	if _, err := y.Reserve(t.Context(), "oak", netloop.Reservation{}); refusedAs(err) != netloop.CodeRoomUnknown {
+		t.Errorf("a seat of a room without a name: %v", err)
+	}
+	info, err := y.PlaceRoom(t.Context(), table("oak"))
+	if err != nil || info.Server != "y" {
+		t.Errorf("opened at %q, %v", info.Server, err)
+	}
+}
+
 // While the store is gone, rooms are opened nowhere, and seats of own rooms are reserved until the
 // lease is no longer confirmed.
 func TestAClusterWithoutItsStore(t *testing.T) {

@@ -151,10 +151,11 @@ func (m *Member) Release(room string, e cluster.Epoch) {
 	})
 }
 
-// Find returns the id of the other server that has a room. It asks the store for rooms
-// that no board has. The error is one of package cluster.
+// Find returns the id of the other server that has a room. It asks the store for rooms that no
+// board has, and for those of suspect servers: another one may have opened them since, or may do
+// so. The error is one of package cluster.
 func (m *Member) Find(ctx context.Context, room string) (server string, err error) {
-	if server, ok := m.Where(room); ok {
+	if server, ok := m.Lists(room); ok {
 		return server, nil
 	}
 	if !m.joined.Load() {

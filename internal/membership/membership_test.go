@@ -128,6 +128,70 @@ func TestRoomsOfOtherServersAreCopied(t *testing.T) {
 	sync("y elm 0 false")
 }
 
+// The room of a silent server is found until its lease ends. Once another server has opened it, that
+// one is found, also after the silent server has returned, and after its older room has ended.
+func TestTheRoomOfASilentServerIsFoundElsewhere(t *testing.T) {
+	b := newBed(t)
+	x, y, z := b.server("x", ""), b.server("y", ""), b.server("z", "")
+	at := func(when, want string) {
+		t.Helper()
+		b.now += cluster.BoardInterval
+		b.hub.Settle()
+		x.Sync(func(membership.Change) {})
+		got, err := x.Find(t.Context(), "oak")
+		if got != want || errors.Is(err, cluster.ErrGone) != (want == "") {
+			t.Errorf("%s: found at %q, %v, want %q", when, got, err, want)
+		}
+		if where, _ := x.Where("oak"); want != "" && where != want {
+			t.Errorf("%s: the boards have it at %q, want %q", when, where, want)
+		}
+	}
+	open := func(s *server) cluster.Epoch {
+		t.Helper()
+		e, err := s.Claim(t.Context(), "oak")
+		if err != nil || !s.Announce("oak", []byte{}) {
+			t.Fatal(err)
+		}
+		return e
+	}
+	first := open(y)
+	at("opened", "y")
+	b.hub.Partition("y", 1)
+	b.now += cluster.SuspectBeats * cluster.Beat
+	at("suspect", "y")
+	b.now += (cluster.LeaseBeats - cluster.SuspectBeats) * cluster.Beat
+	at("its lease has ended", "")
+	open(z)
+	at("opened elsewhere", "z")
+	b.hub.Partition("y", 0)
+	at("returned", "z")
+	y.Release("oak", first)
+	at("the older room has ended", "z")
+}
+
+// The room that a returned server has, too, is found when the newer room ends first.
+func TestTheOlderRoomIsFoundAfterTheNewer(t *testing.T) {
+	b := newBed(t)
+	x, y, z := b.server("x", ""), b.server("y", ""), b.server("z", "")
+	sync := func() {
+		b.now += cluster.BoardInterval
+		b.hub.Settle()
+		x.Sync(func(membership.Change) {})
+	}
+	for _, s := range []*server{y, z} {
+		s.Announce("oak", []byte{})
+		sync()
+	}
+	if at, ok := x.Where("oak"); at != "z" || !ok {
+		t.Errorf("the newer room is at %q, %v", at, ok)
+	}
+	z.Announce("oak", nil)
+	sync()
+	if at, ok := x.Where("oak"); at != "y" || !ok {
+		t.Errorf("the older room is at %q, %v", at, ok)
+	}
+}
+
 // A name has one holder. It is free after Release, and Lost names the room after another server
 // has it.
 func TestNamesOfRooms(t *testing.T) {

@@ -111,6 +111,7 @@ func (r *rooms) updateLocked(b *cluster.Board, fn func(Change)) {
 				r.number++
 				k = &known{name: room.Name, number: FirstNumber + r.number}
 				own.rooms[room.Name] = k
+				r.where[room.Name] = b.Server // The newest room of a name is the present one.
 			}
 			r.setLocked(b, k, room.Entry, entry, fn)
 		}
@@ -150,7 +151,6 @@ func decodeEntry(data []byte) *clusterv1.Entry {
 // setLocked sets the entry of a room.
 func (r *rooms) setLocked(b *cluster.Board, k *known, data []byte, entry *clusterv1.Entry, fn func(Change)) {
 	k.data = data
-	r.where[k.name] = b.Server
 	r.setCodeLocked(k.name, k, string(entry.GetCode()))
 	if b.Suspect {
 		entry = nil
@@ -203,8 +203,29 @@ func (r *rooms) removeLocked(id string, b *board, name string, k *known, fn func
 	if r.where[name] == id { // Otherwise another server has the room already, with its code.
 		delete(r.where, name)
 		r.setCodeLocked(name, k, "")
+		r.elsewhereLocked(name)
 	}
 	fn(Change{Number: k.number, Server: id, Room: name})
+}
+
+// elsewhereLocked finds the room of a name that has ended on one server, and that another one has
+// too: the older room of a server that was cut off.
+func (r *rooms) elsewhereLocked(name string) {
+	for id, b := range r.servers {
+		if k := b.rooms[name]; k != nil {
+			r.where[name] = id
+			r.setCodeLocked(name, k, k.code)
+			return
+		}
+	}
+}
+
+// Lists is Where for the rooms of servers that are not suspect.
+func (m *Member) Lists(room string) (server string, ok bool) {
+	m.rooms.mu.Lock()
+	defer m.rooms.mu.Unlock()
+	server, ok = m.rooms.where[room]
+	return server, ok && !m.rooms.servers[server].suspect
 }
 
 // Where returns the id of the other server with a room, as of the last Sync. It does not wait.
