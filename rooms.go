@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/netloop/netloop/cluster"
-	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/internal/directory"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/transport"
@@ -398,27 +397,6 @@ func (s *Server) waitFor(hook string, done <-chan struct{}, limit time.Duration)
 	case <-ctx.Done():
 		s.metrics.LeftBehind.Add(1, hook)
 		s.log.Error("a function of the game does not return, the server ends without it", "hook", hook)
-	}
-}
-
-// watchdog checks for rooms that hang, until ctx ends. It gives up any room but the default room at
-// once, because no client can play there. It gives up the default room if WatchdogExit is set, if
-// the room is closing, or if the context run has ended.
-func (s *Server) watchdog(ctx, run context.Context) {
-	if s.cfg.Watchdog < 0 {
-		return
-	}
-	for clock.Sleep(ctx, room.WatchEvery(s.cfg.Watchdog)) {
-		for _, r := range s.rooms.All() {
-			if r.spectatorRoom != nil {
-				if err := r.spectatorRoom.Supervisor.Watch(); err != nil {
-					r.spectatorRoom.Supervisor.GiveUp(err)
-				}
-			}
-			if err := r.e.Supervisor.Watch(); err != nil && (r != s.room || s.cfg.WatchdogExit || run.Err() != nil || r.e.Admission.Closing()) {
-				r.e.Supervisor.GiveUp(err)
-			}
-		}
 	}
 }
 

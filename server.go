@@ -37,6 +37,7 @@ import (
 	"github.com/netloop/netloop/internal/token"
 	"github.com/netloop/netloop/internal/tracedump"
 	"github.com/netloop/netloop/internal/transport"
+	"github.com/netloop/netloop/internal/watchdog"
 	"github.com/netloop/netloop/internal/watchfile"
 	"github.com/netloop/netloop/internal/web"
 	netloopv1 "github.com/netloop/netloop/proto/netloop/v1"
@@ -540,5 +541,30 @@ func (m serverMetrics) CertificateReloads(f *metrics.Family) {
 		loaded, failed := k.Counts()
 		f.Set(loaded, "loaded")
 		f.Set(failed, "failed")
+	}
+}
+
+// watchdog checks for rooms that hang, until ctx ends. It gives up any room but the default room at
+// once, because no client can play there. It gives up the default room if WatchdogExit is set, if
+// the room is closing, or if the context run has ended.
+func (s *Server) watchdog(ctx, run context.Context) {
+	if s.cfg.Watchdog < 0 {
+		return
+	}
+	every, pauses := room.WatchEvery(s.cfg.Watchdog), watchdog.Pauses{}
+	for clock.Sleep(ctx, every) {
+		if pauses.Skip(s.clock.Now(), every) {
+			continue
+		}
+		for _, r := range s.rooms.All() {
+			if r.spectatorRoom != nil {
+				if err := r.spectatorRoom.Supervisor.Watch(); err != nil {
+					r.spectatorRoom.Supervisor.GiveUp(err)
+				}
+			}
+			if err := r.e.Supervisor.Watch(); err != nil && (r != s.room || s.cfg.WatchdogExit || run.Err() != nil || r.e.Admission.Closing()) {
+				r.e.Supervisor.GiveUp(err)
+			}
+		}
 	}
 }
