@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/netloop/netloop/cluster"
+	"github.com/netloop/netloop/internal/recording"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/schema"
 	"github.com/netloop/netloop/internal/transport"
@@ -249,4 +250,95 @@ func (s *Server) closeCalled(_ context.Context, _ string, q *clusterv1.CloseRoom
 	}
 	r.end(time.Duration(q.GetDrain()), Code(cmp.Or(q.GetCode(), int64(CodeClosing))), string(q.GetText()))
 	return &clusterv1.Reply{}, nil
+}
+
+// The end of a room whose name another server has claimed: the older of two.
+
+// OnDuplicate registers a function that is called in a tick after another server has opened a room
+// of the same name, because this server was cut off from its cluster, or by CloseSuperseded. This
+// room admits nobody any more. If all functions return true, and also without a function, its
+// clients move to the newer room, as far as seats are free there; then this room ends with
+// [CodeClosing]. If a function returns false, it ends at once. Call OnDuplicate in [Game] Open.
+func (r *Room) OnDuplicate(fn func(t *Tick) (handOver bool)) {
+	if r.opens("OnDuplicate") {
+		r.hooks.onDuplicate = append(r.hooks.onDuplicate, fn)
+	}
+}
+
+// textSuperseded is the reason for the end of a superseded room without a cluster.
+const textSuperseded = "a newer room has the state of this one"
+
+// CloseSuperseded ends the room, because the store of its state knows a newer room of its name.
+// Package persist does so when the store refuses a save. In a cluster the functions of OnDuplicate
+// decide about the clients, as after the cluster has told that another server has the name, which
+// may be later. Without a cluster, and for the default room, the clients are closed with
+// [CodeInternal]. CloseSuperseded panics on a client.
+func (r *Room) CloseSuperseded(t *Tick) {
+	t.server("Room.CloseSuperseded")
+	if r.server.member == nil && !r.server.cfg.travelled {
+		r.Close(t, CodeInternal, textSuperseded)
+		return
+	}
+	r.hooks.NameLost()
+}
+
+// loseName tells the room in a tick that another server has its name. A room that runs no tick is
+// ended.
+func (r *Room) loseName() {
+	ctx, cancel := context.WithTimeout(r.e.Supervisor.Told(), storeTime)
+	defer cancel()
+	if err := r.e.Commands.Execute(ctx, recording.Command{Kind: recording.NameLost}); err != nil {
+		r.end(0, CodeClosing, textElsewhere)
+	}
+}
+
+// NameLost implements room.Game.
+func (h *hooks) NameLost() {
+	r, handOver := h.room, true
+	if r.transfer.lost { // The store of its state or the cluster has told it before.
+		return
+	}
+	r.transfer.lost = true
+	for _, fn := range h.onDuplicate {
+		_ = r.e.Call("OnDuplicate", func() error { // The error is logged.
+			handOver = fn(&r.tick) && handOver
+			return nil
+		})
+	}
+	switch {
+	case !handOver:
+		r.e.Close(CodeClosing, textElsewhere)
+	case !r.server.cfg.recorded:
+		r.e.Transfer.Between(r.joinNewer)
+	}
+}
+
+// joinNewer lets the clients of a room that has lost its name leave for the newer room.
+func (r *Room) joinNewer() *transport.Closed {
+	if r == r.server.room { // It has no name in the cluster.
+		return &transport.Closed{Code: CodeInternal, Text: textSuperseded}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), openTime)
+	defer cancel()
+	r.server.metrics.HandedOver.Add(1, "lost")
+	if server, err := r.newer(ctx); err != nil {
+		r.e.Log().Warn("server of the newer room is not found, the clients are closed", "error", err)
+	} else {
+		moved, left := r.depart(server)
+		r.e.Log().Info("room ends, its clients move to the newer one", "server", server, "clients", moved, "without_seat", left)
+	}
+	return &transport.Closed{Code: CodeClosing, Text: textNoSeat}
+}
+
+// newer returns the server that has the room's name now.
+func (r *Room) newer(ctx context.Context) (server string, err error) {
+	if server, ok := r.server.member.Lists(r.spec.Name); ok {
+		return server, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookUpTime)
+	defer cancel()
+	if server, err = r.server.member.Holder(ctx, r.spec.Name); err == nil && server == r.server.ID() {
+		err = cluster.ErrGone
+	}
+	return server, err
 }

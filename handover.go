@@ -15,7 +15,6 @@ import (
 	"github.com/netloop/netloop/cluster"
 	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/internal/inspect"
-	"github.com/netloop/netloop/internal/recording"
 	"github.com/netloop/netloop/internal/room"
 	"github.com/netloop/netloop/internal/transport"
 	clusterv1 "github.com/netloop/netloop/proto/netloop/cluster/v1"
@@ -87,17 +86,6 @@ func (r *Room) HandOver(t *Tick, to Place, then func(*Tick, error)) {
 	})
 }
 
-// OnDuplicate registers a function that is called in a tick after another server has opened a room
-// of the same name, because this server was cut off from its cluster. This room admits nobody any
-// more. If all functions return true, and also without a function, its clients move to the newer
-// room, as far as seats are free there; then this room ends with [CodeClosing]. If a function
-// returns false, it ends at once. Call OnDuplicate in [Game] Open.
-func (r *Room) OnDuplicate(fn func(t *Tick) (handOver bool)) {
-	if r.opens("OnDuplicate") {
-		r.hooks.onDuplicate = append(r.hooks.onDuplicate, fn)
-	}
-}
-
 // transfer is the state of a room's move to another server.
 type transfer struct {
 	moving  atomic.Bool              // the room is being handed over, and admits nobody
@@ -105,6 +93,7 @@ type transfer struct {
 	closed  atomic.Pointer[room.End] // how the room was told to end; nil: it was not
 	arrival atomic.Uint64            // key of its arrival for the inspector; 0: none
 	seated  atomic.Int64             // seats of the players that come with it
+	lost    bool                     // another server has the room's name; of the room's goroutine
 
 	name     sync.Mutex // guards released, and changes of the room's epoch
 	released bool       // the room has ended, and has given its name back
@@ -517,48 +506,6 @@ func (r *Room) forwardClose(server string) {
 			s.log.Error("room that was handed over cannot be closed", "room", r.spec.Name, "server", server, "error", err)
 		}
 	}()
-}
-
-// loseName tells the room in a tick that another server has its name. A room that runs no tick is
-// ended.
-func (r *Room) loseName() {
-	ctx, cancel := context.WithTimeout(r.e.Supervisor.Told(), storeTime)
-	defer cancel()
-	if err := r.e.Commands.Execute(ctx, recording.Command{Kind: recording.NameLost}); err != nil {
-		r.end(0, CodeClosing, textElsewhere)
-	}
-}
-
-// NameLost implements room.Game.
-func (h *hooks) NameLost() {
-	r, handOver := h.room, true
-	for _, fn := range h.onDuplicate {
-		_ = r.e.Call("OnDuplicate", func() error { // The error is logged.
-			handOver = fn(&r.tick) && handOver
-			return nil
-		})
-	}
-	switch {
-	case !handOver:
-		r.e.Close(CodeClosing, textElsewhere)
-	case !r.server.cfg.recorded:
-		r.e.Transfer.Between(r.joinNewer)
-	}
-}
-
-// joinNewer lets the clients of a room that has lost its name leave for the newer room.
-func (r *Room) joinNewer() *transport.Closed {
-	ctx, cancel := context.WithTimeout(context.Background(), openTime)
-	defer cancel()
-	s := r.server
-	s.metrics.HandedOver.Add(1, "lost")
-	if server, err := s.member.Holder(ctx, r.spec.Name); err != nil {
-		r.e.Log().Error("server of the newer room is not found, the clients are closed", "error", err)
-	} else {
-		moved, left := r.depart(server)
-		r.e.Log().Info("room ends, its clients move to the newer one", "server", server, "clients", moved, "without_seat", left)
-	}
-	return &transport.Closed{Code: CodeClosing, Text: textNoSeat}
 }
 
 const (

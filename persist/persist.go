@@ -51,7 +51,7 @@ type Saver[T any] struct {
 	begun       uint64        // writes that have begun
 	stored      uint64        // newest write that has succeeded, under calls
 
-	handed   bool // the room moves to another server, which has the state
+	handed   bool // the room moves to another server, or a newer one has the state
 	changed  bool // since the last save began, or that save has failed
 	pending  bool // a save is under way, or its timer runs
 	failures int  // saves in a row that have failed
@@ -150,7 +150,8 @@ func (s *Saver[T]) save(t *netloop.Tick) {
 func (s *Saver[T]) saved(t *netloop.Tick, err error, next netloop.Deadline) {
 	if errors.Is(err, ErrSuperseded) {
 		t.Log().Error("the state of the room belongs to a newer room", "key", s.cfg.Key)
-		t.Room().Close(t, netloop.CodeInternal, "a newer room has the state of this one")
+		s.handed = true
+		t.Room().CloseSuperseded(t)
 		return
 	}
 	s.report(t, err)

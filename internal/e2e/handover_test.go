@@ -445,6 +445,32 @@ func TestTheOlderRoomMovesItsClientsToTheNewer(t *testing.T) {
 	}
 }
 
+// During a partition the store of the state knows first that a newer room exists: the older one
+// ends as after the loss of its name, which is told once, and not with an internal error.
+func TestTheStoreKnowsTheNewerRoomFirst(t *testing.T) {
+	b := newHandOverBed(t)
+	old := b.open(bookRoom("oak"))
+	c := b.join("oak", "ann")[0]
+	b.hub.Partition("x", 1)
+	b.advance((cluster.LeaseBeats + 1) * cluster.Beat)
+	openRoom(t, b.y.World, bookRoom("oak"))
+	p := players{all: []*client.Client{c}}
+	p.send() // Its save is refused.
+	b.until("the end of the older room", func() bool { return old.Ended() != nil })
+	b.until("ann is closed", func() bool { return c.Closed() != nil })
+	if why := c.Closed(); why.Code != netloop.CodeClosing || !strings.Contains(why.Text, "continues on another server") {
+		t.Errorf("ann is closed: %v", why)
+	}
+	b.hub.Partition("x", 0)
+	b.advance(100 * time.Millisecond)
+	if b.noted("x oak: duplicate") != 1 {
+		t.Errorf("events %q", b.events)
+	}
+	if got := b.record("oak").Commands["ann"]; len(got) != 0 {
+		t.Errorf("the older room has stored %v", got)
+	}
+}
+
 // A recording of a room ends with its hand-over, and that of a room whose hand-over has failed
 // continues; both replay.
 func TestARecordingEndsWithTheHandOver(t *testing.T) {

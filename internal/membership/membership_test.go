@@ -128,8 +128,8 @@ func TestRoomsOfOtherServersAreCopied(t *testing.T) {
 	sync("y elm 0 false")
 }
 
-// The room of a silent server is found until its lease ends. Once another server has opened it, that
-// one is found, also after the silent server has returned, and after its older room has ended.
+// The room of a silent server is found until its lease ends. Once another server has opened it, it
+// is found there, also after the silent server has returned, and after its older room has ended.
 func TestTheRoomOfASilentServerIsFoundElsewhere(t *testing.T) {
 	b := newBed(t)
 	x, y, z := b.server("x", ""), b.server("y", ""), b.server("z", "")
