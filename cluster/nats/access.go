@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -23,8 +24,12 @@ type access struct {
 	// message until messages pass, as heartbeats repeat it.
 	deniedSubscription, deniedMessage error
 	deniedAt                          time.Duration
-	logged                            string // the newest logged reason
+	logged                            []string // reasons since the newest connection, up to maxLogged
 }
+
+// maxLogged is the number of reasons that are logged until the next connection: one for each address
+// of NATS, and some more.
+const maxLogged = 16
 
 // denied returns the missing permission at present, or nil.
 func (a *access) denied(now, beat time.Duration) error {
@@ -52,7 +57,7 @@ func (a *access) busy(now, beat time.Duration) error {
 // onConnect handles a new connection.
 func (c *Cluster) onConnect(n *nats.Conn) {
 	c.mu.Lock()
-	again := c.access.logged != "" || c.access.connected
+	again := len(c.access.logged) > 0 || c.access.connected
 	c.access = access{connected: true}
 	c.mu.Unlock()
 	if again {
@@ -99,16 +104,27 @@ func (c *Cluster) onError(_ *nats.Conn, _ *nats.Subscription, err error) {
 	c.warn("NATS refuses a message or a subscription", err)
 }
 
-// warn logs a reason, unless it is the newest logged one.
+// warn logs a reason, once until the next connection.
 func (c *Cluster) warn(text string, err error) {
-	line := fmt.Sprint(text, err)
+	line := text + ": " + withoutPort(err)
 	c.mu.Lock()
-	same := c.access.logged == line
-	c.access.logged = line
+	known := slices.Contains(c.access.logged, line) || len(c.access.logged) == maxLogged
+	if !known {
+		c.access.logged = append(c.access.logged, line)
+	}
 	c.mu.Unlock()
-	if !same {
+	if !known {
 		c.cfg.Log.Warn(text, "error", err)
 	}
+}
+
+// withoutPort returns the text of an error without the local port of its connection, which differs
+// in each attempt.
+func withoutPort(err error) string {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		return fmt.Sprint(op.Op, " ", op.Addr, ": ", op.Err)
+	}
+	return err.Error()
 }
 
 // pollRefusal reads the reason of a failed attempt to connect that the NATS client reports by no
