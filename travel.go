@@ -265,6 +265,9 @@ func (s *Server) sendElsewhere(ctx context.Context, hello *netloopv1.Hello, byTi
 		}
 		return nil
 	}
+	if s.member.Suspect(server) { // Another server may open the room when the name is free.
+		return errSilent
+	}
 	who := &room.Join{Token: hello.GetToken(), Addr: remote, Params: hello.GetParams(), Ticket: reserved}
 	if err := s.identify(ctx, who, name); err != nil {
 		return err
@@ -279,6 +282,8 @@ func (s *Server) sendElsewhere(ctx context.Context, hello *netloopv1.Hello, byTi
 	}
 	return refusal
 }
+
+var errSilent = transport.Refuse(CodeBusy, "the server of the room does not answer: try again in a few seconds")
 
 // lookUpTime is the time for which a client waits for the cluster's answer whether a room exists.
 const lookUpTime = time.Second

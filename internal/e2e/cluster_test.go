@@ -212,6 +212,9 @@ func TestTheRoomOfASilentServerIsOpenedElsewhere(t *testing.T) {
 	if _, err := y.PlaceRoom(t.Context(), table("oak")); !errors.Is(err, netloop.ErrRoomExists) {
 		t.Errorf("a room of a suspect server: %v", err)
 	}
+	c := y.JoinAs(client.Config{Room: "oak"}, netlooptest.Link{})
+	b.step(60)
+	wasRefused(t, "a newcomer to a room of a suspect server", c, netloop.CodeBusy)
 	b.step(60 * (cluster.LeaseBeats - cluster.SuspectBeats))
 	if _, err := y.Reserve(t.Context(), "oak", netloop.Reservation{}); refusedAs(err) != netloop.CodeRoomUnknown {
 		t.Errorf("a seat of a room without a name: %v", err)
