@@ -10,7 +10,7 @@ KUBECONFORM := .tools/kubeconform-$(KUBECONFORM_VERSION)
 
 ADDR      ?= 127.0.0.1:4433# the server for `make load`
 ADMIN     ?= 127.0.0.1:8080# its admin listener, which has the tick figures
-ARGS      ?=# further flags of `make run`, `make load`, `make demo`, `make watch`, `make bench-floor` and `make peers`
+ARGS      ?=# further flags of `make run`, `make load`, `make demo`, `make fleet`, `make watch`, `make bench-floor` and `make peers`
 TESTFLAGS ?=# further flags of `go test`
 SEEDS     ?= 20000# seeds of `make verify` and `make simulate`; `make test` uses a few hundred
 FROM      ?= 1# the first seed of `make simulate`
@@ -76,7 +76,7 @@ build: ## compile the server, with NATS inside, the load client and the demo int
 demo: build ## serve the arena and its page to 100 bots for 20 s, longer while you play, and print the figures
 	bin/demo $(ARGS)
 
-fleet: ## three servers as a cluster, with 150 bots that wander between them while one is killed and one is updated
+fleet: ## three servers as a cluster, with 150 bots that wander between them while one is killed and one is updated; ARGS=-faults: four servers and three of NATS with all their faults
 	go build -o bin/fleet ./scripts/fleet
 	bin/fleet $(ARGS)
 

@@ -6,8 +6,12 @@ import (
 	"errors"
 	"math/rand/v2"
 	"os"
+	"strings"
+	"sync"
+	"time"
 
 	"github.com/netloop/netloop"
+	"github.com/netloop/netloop/internal/clock"
 	"github.com/netloop/netloop/persist"
 	"github.com/netloop/netloop/persist/files"
 )
@@ -34,9 +38,13 @@ type place struct {
 }
 
 // answer is a place with the number of answers that the player has got there, this one included.
+// Opened and Admitted are the times at which the room was opened and has admitted the player, in
+// milliseconds of the machine's clock, which all servers share. Ticket: it had a ticket.
 type answer struct {
-	Place  place
-	Number uint32
+	Place            place
+	Number           uint32
+	Opened, Admitted uint64
+	Ticket           bool
 }
 
 // tally is the state of a room: the answers to each player.
@@ -45,9 +53,35 @@ type tally map[string]uint32
 // wanderer asks for a move to another room.
 type wanderer struct{}
 
+// admitted is the admission of a player. Admissions are on other goroutines than the room's ticks.
+type admitted struct {
+	at     uint64
+	ticket bool
+}
+
+type admissions struct {
+	mu  sync.Mutex
+	all map[string]admitted
+}
+
+func (a *admissions) add(who string, ticket bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.all[who] = admitted{millis(), ticket}
+}
+
+func (a *admissions) of(who string) admitted {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.all[who]
+}
+
+func millis() uint64 { return uint64(time.Now().UnixMilli()) }
+
 const (
 	kindTable = "table"
-	seats     = 8 // of a table
+	seats     = 8           // of a table
+	saveEvery = time.Second // least time between two saves of a room
 )
 
 type game struct {
@@ -57,6 +91,10 @@ type game struct {
 // asStore is the environment variable with the folder of the rooms' states, which the servers
 // share: they are on one machine.
 const asStore = "NETLOOP_FLEET_STORE"
+
+// asSlow is the environment variable with the time that a room takes to store its state for
+// another server. It leaves time for a crash in the middle.
+const asSlow = "NETLOOP_FLEET_SLOW"
 
 // newGame opens the store.
 func newGame() (game, error) {
@@ -72,10 +110,19 @@ func (game) Schema() *netloop.Schema { return schema }
 // player is the parameter of a join.
 type player struct{ Name string }
 
+// OpenFor implements netloop.Opener: a table that has ended is opened again by its name.
+func (game) OpenFor(_ context.Context, name string, _ *netloop.Join) (netloop.RoomSpec, error) {
+	if !strings.HasPrefix(name, kindTable+"-") {
+		return netloop.RoomSpec{}, netloop.Refuse(netloop.CodeRoomUnknown, "there is no room %q", name)
+	}
+	return netloop.RoomSpec{Kind: kindTable, MaxClients: seats}, nil
+}
+
 func (g game) Open(r *netloop.Room) error {
 	answers, counted := tally{}, func(*netloop.Tick) {}
+	opened, admissions := millis(), admissions{all: map[string]admitted{}}
 	if r.Spec().Kind == kindTable {
-		saver, stored, err := persist.Keep(r, persist.Config[tally]{Keeper: g.keeper, Save: func() *tally { return &answers }})
+		saver, stored, err := persist.Keep(r, persist.Config[tally]{Keeper: g.keeper, Save: func() *tally { return &answers }, Every: saveEvery})
 		if err != nil {
 			return err
 		}
@@ -83,6 +130,9 @@ func (g game) Open(r *netloop.Room) error {
 			answers = *stored
 		}
 		counted = saver.Changed
+		if slow, err := time.ParseDuration(os.Getenv(asSlow)); err == nil {
+			r.OnHandOver(netloop.HandOver{Store: func(ctx context.Context) error { clock.Sleep(ctx, slow); return nil }})
+		}
 	}
 	r.OnAdmit(func(_ context.Context, j *netloop.Join) error {
 		var p player
@@ -90,13 +140,15 @@ func (g game) Open(r *netloop.Room) error {
 			return err
 		}
 		j.Subject = cmp.Or(j.Subject, p.Name)
+		admissions.add(j.Subject, j.Ticket)
 		return nil
 	})
 	where.Handle(r, func(t *netloop.Tick, from *netloop.Client, _ whereQuery) (answer, error) {
 		who := from.Join().Subject
 		answers[who]++
 		counted(t)
-		return answer{place{r.Spec().Name, r.Server().ID(), r.Incarnation(), who}, answers[who]}, nil
+		in := admissions.of(who)
+		return answer{place{r.Spec().Name, r.Server().ID(), r.Incarnation(), who}, answers[who], opened, in.at, in.ticket}, nil
 	})
 	wander.Handle(r, func(t *netloop.Tick, from *netloop.Client, _ wanderer) error {
 		id, seed := from.ID(), t.Rand().Uint64()

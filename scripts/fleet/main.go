@@ -1,20 +1,25 @@
-// Command fleet is the program of `make fleet`: three servers with NATS inside, a director, and
-// bots that wander between rooms and servers. One server is killed and one is drained on the way,
-// as in a rolling update; both return. It exits with 0 only if the ledger holds:
+// Command fleet is the program of `make fleet`: servers of a cluster, a director, and bots that
+// wander between rooms and servers. It has two runs.
 //
-//	a room of an older incarnation admits nobody after a newer one has
+// Without flags three servers have NATS inside. One of them is killed and one is drained on the
+// way, as in a rolling update; both return (rolling.go). With -faults three NATS servers and four
+// game servers are processes of their own. Servers are frozen, cut off from NATS and killed during
+// a hand-over, and NATS servers are killed (faults.go). Both exit with 0 only if the ledger holds:
+//
+//	a room admits nobody after a newer one of its name was opened
 //	a player is in one room, and its room knows the player
-//	a room that moved from the drained server has counted each answer that its players got
-//	each server's rooms leave the lists soon after it was killed
+//	a room that moved has counted each answer that its players got, and a room that was opened
+//	again after a crash each one that was saved
+//	no list has a room for longer than a few seconds that its server does not have
 //	all players are in rooms again at the end, as many as the servers count
 //
-// The flow: processes.go starts this program again as servers (game.go), bots.go plays, ledger.go
-// checks.
+// The flow: processes.go and routes.go start this program again as servers (game.go) and NATS
+// servers, bots.go plays, ledger.go and watch.go check.
 package main
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -22,6 +27,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,13 +41,20 @@ import (
 )
 
 func main() {
-	if os.Getenv(asServer) != "" {
-		serve()
-	}
+	serve(os.Getenv(asServer))
 	o := options{}
 	flag.IntVar(&o.bots, "bots", 150, "number of bots")
 	flag.DurationVar(&o.phase, "phase", 6*time.Second, "time between the events")
+	flag.BoolVar(&o.faults, "faults", false, "play the faults of servers, routes and NATS instead of an update")
+	flag.DurationVar(&o.freeze, "freeze", time.Minute, "time of the longer freeze of a server, with -faults: more than 10s")
+	flag.DurationVar(&o.outage, "outage", time.Minute, "time without NATS, with -faults")
+	flag.BoolVar(&o.keep, "keep", false, "keep the logs of the processes")
+	flag.Usage = func() {
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: fleet [flags] [-- flags of the servers]")
+		flag.PrintDefaults()
+	}
 	flag.Parse()
+	o.args = flag.Args()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, o, os.Stdout)
 	stop()
@@ -51,22 +64,35 @@ func main() {
 	}
 }
 
-// serve runs this process as a server, or as the director.
-func serve() {
-	g, err := newGame()
+// serve runs this process as a server, as the director or as a NATS server. Without a kind it
+// returns.
+func serve(kind string) {
+	var g game
+	var err error
+	switch kind {
+	case "":
+		return
+	case asNATS:
+		err = serveNATS(os.Args[1:])
+	default:
+		if g, err = newGame(); err == nil {
+			app.Main(g)
+		}
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "fleet:", err)
 		os.Exit(1)
 	}
-	app.Main(g)
+	os.Exit(0)
 }
 
 type options struct {
-	bots  int
-	phase time.Duration
+	bots           int
+	phase          time.Duration
+	faults, keep   bool
+	freeze, outage time.Duration
+	args           []string // further ones of the servers
 }
-
-const servers = 3
 
 // minStay is the least average time of a bot in a room, so that most bots are in rooms.
 const minStay = 2 * time.Second
@@ -77,12 +103,19 @@ type fleet struct {
 	dir       string
 	routes    []string // of the NATS servers
 	listens   []string // of the NATS servers, for clients
-	processes [servers]*process
+	nats      []*process
+	ways      []*route // of the servers to NATS
+	mu        sync.Mutex
+	processes []*process // servers; the events write it, with the lock
+	director  *process
 	door      *door
+	crowd     *bots
 	ledger    *ledger
+	still     atomic.Bool // the bots stay in their rooms
 	out       io.Writer
 	began     time.Time
 	drained   int // rooms of the server that was drained
+	lonely    int // kinds of rooms that were requested once
 }
 
 // run plays the fleet, and returns an error unless the ledger holds.
@@ -94,21 +127,17 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 	f := &fleet{options: o, dir: dir, out: out, began: time.Now()}
 	f.ledger = newLedger(func() time.Duration { return time.Since(f.began) })
 	defer func() {
-		if err == nil {
-			err = os.RemoveAll(dir)
-		} else {
+		switch {
+		case err != nil:
 			err = fmt.Errorf("%w (logs: %s)", err, dir)
+		case o.keep:
+			f.say("logs: %s", dir)
+		default:
+			err = os.RemoveAll(dir)
 		}
 	}()
-	director, err := f.start(ctx)
-	defer func() {
-		for _, p := range append(f.processes[:], director) {
-			if p != nil {
-				p.kill()
-			}
-		}
-	}()
-	if err != nil {
+	defer f.stop()
+	if err := f.start(ctx); err != nil {
 		return err
 	}
 	dialer, err := client.NewDialer()
@@ -119,15 +148,24 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 	playing, end := context.WithCancel(ctx)
 	var group sync.WaitGroup
 	defer func() { end(); group.Wait() }()
-	var still atomic.Bool
-	b := &bots{door: f.door, ledger: f.ledger, dialer: dialer, stay: max(f.phase/3, minStay), still: still.Load}
-	for n := range o.bots {
-		group.Go(func() { b.play(playing, n) })
+	f.crowd = &bots{door: f.door, ledger: f.ledger, dialer: dialer, stay: max(f.phase/3, minStay), still: &f.still}
+	events := f.playUpdate
+	if o.faults {
+		events, f.crowd.patient = f.playFaults, patience
 	}
-	if err := f.events(ctx); err != nil {
+	for n := range o.bots {
+		group.Go(func() { f.crowd.play(playing, n) })
+	}
+	group.Go(func() { f.watch(playing) })
+	if err := f.until(ctx, "the bots play", f.all); err != nil {
 		return err
 	}
-	still.Store(true)
+	f.say("%d bots play, at the servers %s", f.ledger.players(""), f.spread())
+	clock.Sleep(ctx, f.phase)
+	if err := events(ctx); err != nil {
+		return errors.Join(err, f.report(ctx))
+	}
+	f.still.Store(true)
 	f.settle(ctx)
 	return f.report(ctx)
 }
@@ -137,109 +175,108 @@ func (f *fleet) say(format string, a ...any) {
 	fmt.Fprintf(f.out, "%5.1f s  %s\n", time.Since(f.began).Seconds(), fmt.Sprintf(format, a...))
 }
 
-// start starts the servers and the director.
-func (f *fleet) start(ctx context.Context) (director *process, err error) {
-	ports, err := freePorts(2 * servers)
+// start starts NATS, the servers and the director.
+func (f *fleet) start(ctx context.Context) error {
+	ports, err := freePorts(2 * natsServers)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	f.routes, f.listens = ports[:servers], ports[servers:]
-	var group sync.WaitGroup
-	var failed [servers]error
-	for i := range servers { // Two of three must run before names can be claimed.
-		group.Go(func() { f.processes[i], failed[i] = f.server(ctx, i) })
+	f.routes, f.listens = ports[:natsServers], ports[natsServers:]
+	what := "three servers with NATS inside, and a director"
+	f.processes = make([]*process, updated)
+	if f.faults {
+		what = "three NATS servers, four servers that reach them through proxies, and a director"
+		f.nats, f.processes = make([]*process, natsServers), make([]*process, failing)
+		if err := together(natsServers, func(i int) (err error) { f.nats[i], err = f.natsServer(ctx, i); return err }); err != nil {
+			return err
+		}
+		for i := range f.processes {
+			way, err := newRoute(turned(f.listens, i))
+			if err != nil {
+				return err
+			}
+			f.ways = append(f.ways, way)
+		}
 	}
-	group.Wait()
-	if err := cmp.Or(failed[0], failed[1], failed[2]); err != nil {
-		return nil, err
+	// Two of three with NATS inside must run before names can be claimed.
+	if err := together(len(f.processes), func(i int) error { return f.startServer(ctx, i) }); err != nil {
+		return err
 	}
 	tokens := filepath.Join(f.dir, "tokens")
 	const token = "fleet-0123456789"
 	if err := os.WriteFile(tokens, []byte("write "+token+"\n"), 0o600); err != nil {
-		return nil, err
+		return err
 	}
-	director, err = launch(ctx, f.dir, "director", "director", "--admin", "127.0.0.1:0", "--admin-token-file", tokens,
+	f.director, err = f.launch(ctx, "director", asGame, "director", "--admin", "127.0.0.1:0", "--admin-token-file", tokens,
 		"--cluster", "nats://"+strings.Join(f.listens, ",nats://"))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	f.door = &door{at: director.at.Admin, token: token}
-	f.say("three servers with NATS inside, and a director")
-	return director, f.until(ctx, "the director knows the servers", func() bool { return len(f.known(ctx)) == servers })
+	f.door = &door{at: f.director.at.Admin, token: token}
+	f.say("%s", what)
+	return f.until(ctx, "the director knows the servers", func() bool { return len(f.known(ctx)) == len(f.processes) })
 }
 
-// server starts a server, for the first time or again.
-func (f *fleet) server(ctx context.Context, i int) (*process, error) {
-	routes := append([]string{f.routes[i]}, slices.Delete(slices.Clone(f.routes), i, i+1)...)
+// together calls fn with 0 to n-1 at once, and returns the errors.
+func together(n int, fn func(i int) error) error {
+	var group sync.WaitGroup
+	failed := make([]error, n)
+	for i := range n {
+		group.Go(func() { failed[i] = fn(i) })
+	}
+	group.Wait()
+	return errors.Join(failed...)
+}
+
+// startServer starts a server, for the first time or again.
+func (f *fleet) startServer(ctx context.Context, i int) (err error) {
 	name := string(rune('a' + i))
-	return launch(ctx, f.dir, name, "run", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--drain", "3s", "--hand-over",
-		"--cluster", "embed", "--cluster-listen", f.listens[i], "--cluster-routes", strings.Join(routes, ","),
-		"--state-dir", filepath.Join(f.dir, name))
+	cluster := []string{"--cluster", "embed", "--cluster-listen", f.listens[i%natsServers], "--cluster-routes", strings.Join(turned(f.routes, i), ",")}
+	if f.faults {
+		cluster = []string{"--cluster", "nats://" + f.ways[i].addr()}
+	}
+	args := []string{"run", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--drain", "3s", "--hand-over", "--state-dir", filepath.Join(f.dir, name)}
+	p, err := f.launch(ctx, name, asGame, slices.Concat(args, cluster, f.args)...)
+	if err == nil {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.processes[i] = p
+	}
+	return err
 }
 
-// Limits of the events. On a quiet machine the rooms of a killed server leave the lists after 3 s,
-// and its players play elsewhere after 12 s: NATS elects another leader, and their clients give up
-// after 3 s. Players that move with their room play again after less than 1 s. The rest is for busy
-// machines.
-const (
-	carriedTime  = 10 * time.Second
-	unlistedTime = 10 * time.Second
-	playsTime    = 60 * time.Second
-	waitTime     = 90 * time.Second
-)
-
-// events are the run: one server is killed, one is drained, and both return.
-func (f *fleet) events(ctx context.Context) error {
-	if err := f.until(ctx, "the bots play", func() bool { return f.ledger.players("") >= f.most() }); err != nil {
-		return err
-	}
-	f.say("%d bots play, at the servers %d, %d and %d", f.ledger.players(""), f.at(0), f.at(1), f.at(2))
-	clock.Sleep(ctx, f.phase)
-
-	killed := f.processes[1].at.Server
-	f.processes[1].kill()
-	f.say("server b is killed")
-	since := time.Now()
-	if err := f.until(ctx, "its rooms are in no list", func() bool { return f.listed(ctx, killed) == 0 }); err != nil {
-		return err
-	}
-	if took := time.Since(since); took > unlistedTime {
-		f.ledger.fault("rooms of a killed server were listed for %v", took.Round(time.Millisecond))
-	}
-	f.say("its rooms are in no list")
-	if err := f.until(ctx, "its players play elsewhere", func() bool { return f.ledger.players(killed) == 0 && f.ledger.players("") >= f.most() }); err != nil {
-		return fmt.Errorf("%w: %d of %d bots are in rooms, %d of them in those of the killed server; the last refusal: %w",
-			err, f.ledger.players(""), f.bots, f.ledger.players(killed), f.ledger.refused())
-	}
-	if took := time.Since(since); took > playsTime {
-		f.ledger.fault("players of a killed server were in no room for %v", took.Round(time.Millisecond))
-	}
-	f.say("its players play elsewhere: %d bots in rooms", f.ledger.players(""))
-	var err error
-	if f.processes[1], err = f.server(ctx, 1); err != nil {
-		return err
-	}
-	f.say("server b is back")
-	clock.Sleep(ctx, f.phase)
-
-	f.say("server c is drained, with %d players", f.at(2))
-	f.drained = f.listed(ctx, f.processes[2].at.Server)
-	if err := f.processes[2].stop(); err != nil {
-		return err
-	}
-	if f.processes[2], err = f.server(ctx, 2); err != nil {
-		return err
-	}
-	f.say("server c is updated, and back")
-	clock.Sleep(ctx, f.phase)
-	return ctx.Err()
+// turned returns a list that begins with its i-th value.
+func turned(all []string, i int) []string {
+	i %= len(all)
+	return slices.Concat(all[i:], all[:i])
 }
 
-// most returns the number of bots that are in rooms at any moment: others are on their way.
-func (f *fleet) most() int { return f.bots * 8 / 10 }
+// stop ends all processes.
+func (f *fleet) stop() {
+	for _, p := range slices.Concat(f.processes, f.nats, []*process{f.director}) {
+		if p != nil {
+			p.kill()
+		}
+	}
+	for _, r := range f.ways {
+		r.close()
+	}
+}
+
+// all reports whether all bots are in rooms that are so at any moment: others are on their way.
+func (f *fleet) all() bool { return f.ledger.players("") >= f.bots*8/10 }
 
 // at returns the number of players at a server.
 func (f *fleet) at(i int) int { return f.ledger.players(f.processes[i].at.Server) }
+
+// spread returns the numbers of players at the servers.
+func (f *fleet) spread() string {
+	var all []string
+	for i := range f.processes {
+		all = append(all, strconv.Itoa(f.at(i)))
+	}
+	return strings.Join(all, ", ")
+}
 
 // settle lets the bots stay where they are, until all are in rooms.
 func (f *fleet) settle(ctx context.Context) {
@@ -257,10 +294,11 @@ func (f *fleet) settle(ctx context.Context) {
 	if f.until(ctx, "the servers count the bots", same) != nil {
 		f.ledger.fault("the servers count %d clients, of %d bots", counted, f.bots)
 	}
+	f.seatedOnce(ctx)
 	switch c, _ := f.ledger.result(); { // The bots have told where their rooms are.
 	case f.drained > 0 && c.carried == 0:
 		f.ledger.fault("none of the %d rooms of the drained server moved with its players", f.drained)
-	case c.pause > carriedTime:
+	case !f.faults && c.pause > carriedTime: // A freeze is a pause, too.
 		f.ledger.fault("a player that moved with its room was without an answer for %v", c.pause.Round(time.Millisecond))
 	}
 }
@@ -277,37 +315,6 @@ func (f *fleet) until(ctx context.Context, what string, done func() bool) error 
 	return nil
 }
 
-// serverInfo is a server in the director's list.
-type serverInfo struct {
-	ID      string
-	Suspect bool
-	Clients int
-}
-
-// known returns the servers that the director knows and that are not suspect.
-func (f *fleet) known(ctx context.Context) (all []serverInfo) {
-	var answer struct{ Servers []serverInfo }
-	if err := f.door.ask(ctx, "GET", "/servers", &answer); err != nil {
-		return nil
-	}
-	return slices.DeleteFunc(answer.Servers, func(s serverInfo) bool { return s.Suspect })
-}
-
-// listed returns the number of a server's rooms in the director's list, or -1 if it does not
-// answer.
-func (f *fleet) listed(ctx context.Context, server string) (n int) {
-	var answer struct{ Rooms []struct{ Server string } }
-	if err := f.door.ask(ctx, "GET", "/rooms?limit=10000", &answer); err != nil {
-		return -1
-	}
-	for _, r := range answer.Rooms {
-		if r.Server == server {
-			n++
-		}
-	}
-	return n
-}
-
 // report prints the figures, and returns an error unless the ledger holds.
 func (f *fleet) report(ctx context.Context) error {
 	c, faults := f.ledger.result()
@@ -321,7 +328,7 @@ func (f *fleet) report(ctx context.Context) error {
 	f.say("%d joins, %d moves, %d of them to another server; %d seats lost, %d requests to try again", c.joins, c.moves, c.crossed, c.lost, c.refused)
 	f.say("a move takes %v, p99 %v (frames of %v included)", gap(0.5), gap(0.99), frameTime)
 	f.say("%d players moved with their rooms, without an answer for %v at most", c.carried, c.pause.Round(time.Millisecond))
-	f.say("bots at the servers: %d, %d and %d", f.at(0), f.at(1), f.at(2))
+	f.say("bots at the servers: %s; a room that was not there was listed for %v at most", f.spread(), c.listed.Round(10*time.Millisecond))
 	for _, fault := range faults {
 		fmt.Fprintln(f.out, "FAULT ", fault)
 	}

@@ -5,28 +5,32 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/netloop/netloop/internal/clock"
 )
 
-// process is a server, or the director: this program again, with other arguments.
+// process is a server, the director or a NATS server: this program again, with other arguments.
 type process struct {
-	name string
-	cmd  *exec.Cmd
-	at   published
-	done chan struct{} // closed at its end
-	err  error         // of its end
+	name   string
+	cmd    *exec.Cmd
+	input  io.Closer // a NATS server ends when it is closed
+	at     published
+	frozen atomic.Bool
+	done   chan struct{} // closed at its end
+	err    error         // of its end
 }
 
 // published is the content of an address file.
 type published struct {
-	Admin, Server, Cluster string
+	Listen, Admin, Server, Cluster string
 }
 
 const (
@@ -35,24 +39,35 @@ const (
 	lookEvery = 20 * time.Millisecond
 )
 
-// asServer is the environment variable that makes this program a server.
-const asServer = "NETLOOP_FLEET_SERVER"
+// asServer is the environment variable that makes this program a server. Its values tell of which
+// kind.
+const (
+	asServer = "NETLOOP_FLEET_SERVER"
+	asGame   = "game" // or the director
+	asNATS   = "nats"
+)
 
 // launch starts a process, and waits until it serves.
-func launch(ctx context.Context, dir, name string, args ...string) (*process, error) {
+func (f *fleet) launch(ctx context.Context, name, kind string, args ...string) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	file := filepath.Join(dir, name+".json")
+	file := filepath.Join(f.dir, name+".json")
 	p := &process{name: name, done: make(chan struct{})}
 	p.cmd = exec.Command(self, append(args, "--addr-file", file, "--log-level", "warn")...)
-	p.cmd.Env = append(os.Environ(), asServer+"=1", asStore+"="+filepath.Join(dir, "rooms"))
-	log, err := os.OpenFile(filepath.Join(dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	p.cmd.Env = append(os.Environ(), asServer+"="+kind, asStore+"="+filepath.Join(f.dir, "rooms"))
+	if f.faults {
+		p.cmd.Env = append(p.cmd.Env, asSlow+"="+handOverTime.String())
+	}
+	log, err := os.OpenFile(filepath.Join(f.dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	p.cmd.Stdout, p.cmd.Stderr = log, log
+	if p.input, err = p.cmd.StdinPipe(); err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
 	if err := errors.Join(os.RemoveAll(file), p.cmd.Start(), log.Close()); err != nil {
 		return nil, err
 	}
@@ -77,17 +92,48 @@ func launch(ctx context.Context, dir, name string, args ...string) (*process, er
 	return nil, fmt.Errorf("%s does not serve within %v: see %s", name, startTime, log.Name())
 }
 
+// freeze stops a process without its knowledge, or lets it continue.
+func (p *process) freeze(frozen bool) error {
+	p.frozen.Store(frozen)
+	s := signalContinue
+	if frozen {
+		s = signalStop
+	}
+	if err := p.cmd.Process.Signal(s); err != nil {
+		return fmt.Errorf("%s: %w", p.name, err)
+	}
+	return nil
+}
+
+// runs reports whether a process has not ended, and is not frozen.
+func (p *process) runs() bool {
+	select {
+	case <-p.done:
+		return false
+	default:
+		return !p.frozen.Load()
+	}
+}
+
 // kill ends a process as a crash does.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill() // It may have ended.
 	<-p.done
 }
 
-// stop ends a process as an operator does, and returns an error unless it exits with 0 in time.
-func (p *process) stop() error {
+// terminate tells a process to end, as an operator does.
+func (p *process) terminate() error {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return fmt.Errorf("%s: %w", p.name, err)
 	}
+	return nil
+}
+
+// stop ends a process as an operator does, and returns an error unless it exits with 0 in time.
+func (p *process) stop() error { return errors.Join(p.terminate(), p.wait()) }
+
+// wait waits for the end of a process that was told to end.
+func (p *process) wait() error {
 	late := time.NewTimer(stopTime)
 	defer late.Stop()
 	select {

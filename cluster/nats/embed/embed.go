@@ -36,6 +36,9 @@ type Config struct {
 	// User and Password are required from clients and from other servers. Empty is no password:
 	// then Listen and RoutesListen must be reached by trusted machines only.
 	User, Password string
+	// NoAdvertise keeps the addresses of the other servers of the NATS cluster from clients, which
+	// then use those of their URL alone: for clients that reach the servers through proxies.
+	NoAdvertise bool
 
 	advertise string // the address of its routes for others; empty is RoutesListen
 }
@@ -76,7 +79,7 @@ func Start(cfg Config) (*Server, error) {
 		if o.Cluster.Host, o.Cluster.Port, err = address("RoutesListen", cfg.RoutesListen); err != nil {
 			return nil, err
 		}
-		o.Cluster.Advertise = cfg.advertise
+		o.Cluster.Advertise, o.Cluster.NoAdvertise = cfg.advertise, cfg.NoAdvertise
 		for _, r := range cfg.Routes {
 			u := &url.URL{Scheme: "nats-route", Host: r}
 			if cfg.User != "" {
