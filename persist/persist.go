@@ -92,7 +92,14 @@ func Keep[T any](r *netloop.Room, c Config[T]) (s *Saver[T], stored *T, err erro
 			return nil, nil, fmt.Errorf("persist: the record %q cannot be read: %w", c.Key, err)
 		}
 	}
-	r.OnClose(s.close)
+	r.OnClose(func(ctx context.Context, why *netloop.Closed) error {
+		err := s.close(ctx, why)
+		if errors.Is(err, ErrSuperseded) { // The room has lost its name, and has not failed.
+			r.Log().Warn("the last changes of the room are lost: a newer room has its state", "key", c.Key)
+			return nil
+		}
+		return err
+	})
 	r.OnHandOver(netloop.HandOver{Store: s.handOver, Continue: func(ctx context.Context) { s.resume(ctx, r) }})
 	return s, stored, nil
 }

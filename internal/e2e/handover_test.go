@@ -445,6 +445,29 @@ func TestTheOlderRoomMovesItsClientsToTheNewer(t *testing.T) {
 	}
 }
 
+// An older room that has lost its name with unsaved changes does not fail: the newer room has the
+// state.
+func TestAnOlderRoomWithUnsavedChangesEnds(t *testing.T) {
+	b := newHandOverBed(t)
+	old := b.open(bookRoom("oak"))
+	p := players{all: b.join("oak", "ann")}
+	b.hub.Partition("x", 1)
+	b.advance((cluster.LeaseBeats + 1) * cluster.Beat)
+	p.send()
+	b.until("a save", func() bool { return len(b.record("oak").Commands["ann"]) == 1 })
+	openRoom(t, b.y.World, bookRoom("oak"))
+	p.send() // The next save begins 5 s after the first one.
+	b.until("an answer", func() bool { return p.acked[0][2] })
+	b.hub.Partition("x", 0)
+	b.until("the end of the older room", func() bool { return old.Ended() != nil })
+	if why := old.Ended(); why.Code != netloop.CodeClosing { // A world reports a failed OnClose.
+		t.Errorf("the older room has ended: %v", why)
+	}
+	if got := b.record("oak").Commands["ann"]; !slices.Equal(got, []int32{1}) {
+		t.Errorf("the record has %v", got)
+	}
+}
+
 // During a partition the store of the state knows first that a newer room exists: the older one
 // ends as after the loss of its name, which is told once, and not with an internal error.
 func TestTheStoreKnowsTheNewerRoomFirst(t *testing.T) {
