@@ -59,8 +59,8 @@ func display(t *testing.T) string {
 	return ":" + strings.TrimSpace(number)
 }
 
-// The program connects, plays and draws the own ship in the middle of its window. It plays sounds on
-// a card that discards them, and continues without a card.
+// The program connects, plays and draws the own ship in the middle of its window. It plays sounds
+// on a card that discards them, and continues without a card.
 func TestTheProgramDrawsTheArena(t *testing.T) {
 	screen, file := display(t), build(t)
 	s, err := netloop.New(netloop.Config{Listen: "127.0.0.1:0"}, arena.New())
