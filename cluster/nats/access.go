@@ -19,6 +19,7 @@ import (
 // NATS client and the heartbeats write it, with the lock.
 type access struct {
 	connected bool
+	lost      bool  // the connection was lost, or was not made, and is being made again
 	refused   error // of the newest failed attempt to connect
 	// A missing permission. That of a subscription counts until the next connection, that of a
 	// message until messages pass, as heartbeats repeat it.
@@ -54,6 +55,14 @@ func (a *access) busy(now, beat time.Duration) error {
 	return fmt.Errorf("%w: %w", cluster.ErrBusy, why)
 }
 
+// away reports whether the connection is being made again. Meanwhile calls of the NATS client wait
+// for each attempt, up to dialTime, whatever their contexts are.
+func (c *Cluster) away() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.access.lost
+}
+
 // onConnect handles a new connection.
 func (c *Cluster) onConnect(n *nats.Conn) {
 	c.mu.Lock()
@@ -68,7 +77,7 @@ func (c *Cluster) onConnect(n *nats.Conn) {
 // onDisconnect handles the end of a connection.
 func (c *Cluster) onDisconnect(_ *nats.Conn, err error) {
 	c.mu.Lock()
-	c.access.connected = false
+	c.access.connected, c.access.lost = false, true
 	c.mu.Unlock()
 	if c.ctx.Err() == nil { // Otherwise Close has ended it.
 		c.warn("connection to NATS lost", err)
@@ -82,7 +91,7 @@ func (c *Cluster) onRefused(_ *nats.Conn, err error) {
 	}
 	err = explain(err)
 	c.mu.Lock()
-	c.access.connected, c.access.refused = false, err
+	c.access.connected, c.access.lost, c.access.refused = false, true, err
 	c.mu.Unlock()
 	c.warn("NATS is not connected", err)
 }

@@ -167,6 +167,9 @@ func (c *Cluster) leave(ctx context.Context) {
 
 // openStore finds or makes the stream.
 func (c *Cluster) openStore(ctx context.Context) error {
+	if c.away() {
+		return cluster.ErrBusy
+	}
 	name := "NETLOOP_" + c.cfg.Name
 	s, err := c.js.Stream(ctx, name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -235,6 +238,9 @@ type records interface {
 type natsRecords struct{ *Cluster }
 
 func (c natsRecords) put(ctx context.Context, subject string, data []byte, revision uint64, ttl time.Duration) (uint64, error) {
+	if c.away() {
+		return 0, cluster.ErrBusy
+	}
 	ttl = (ttl + time.Second - 1).Truncate(time.Second) // NATS knows whole seconds, from one on.
 	m := &nats.Msg{Subject: c.prefix + subject, Data: data}
 	ack, err := c.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(revision), jetstream.WithMsgTTL(ttl), jetstream.WithRetryAttempts(0))
@@ -249,9 +255,9 @@ func (c natsRecords) put(ctx context.Context, subject string, data []byte, revis
 
 func (c natsRecords) get(ctx context.Context, subject string) (data []byte, revision uint64, err error) {
 	c.mu.Lock()
-	s := c.store.stream
+	s, lost := c.store.stream, c.access.lost
 	c.mu.Unlock()
-	if s == nil {
+	if s == nil || lost {
 		return nil, 0, cluster.ErrBusy
 	}
 	m, err := s.GetLastMsgForSubject(ctx, c.prefix+subject)
@@ -266,8 +272,11 @@ func (c natsRecords) get(ctx context.Context, subject string) (data []byte, revi
 
 func (c natsRecords) remove(ctx context.Context, revision uint64) error {
 	c.mu.Lock()
-	s := c.store.stream
+	s, lost := c.store.stream, c.access.lost
 	c.mu.Unlock()
+	if lost {
+		return cluster.ErrBusy
+	}
 	return s.DeleteMsg(ctx, revision)
 }
 

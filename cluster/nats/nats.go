@@ -210,6 +210,9 @@ func (c *Cluster) onDirect(_ string, data []byte, now time.Duration) error {
 func (c *Cluster) send(id string, m proto.Message) { c.publish("to."+id, encode(m)) }
 
 func (c *Cluster) publish(subject string, data []byte) {
+	if c.away() {
+		return
+	}
 	_ = c.conn.Publish(c.prefix+subject, data) // Without a connection the message is lost.
 }
 

@@ -128,6 +128,40 @@ func TestAFrozenProcessReturns(t *testing.T) {
 	eventually(t, 20*beat, "its names are free", func() bool { return claims(t, c, "kept") })
 }
 
+// A connection that remains open and passes no byte is noticed, and made again for as long as that
+// lasts. Meanwhile calls and claims end with their contexts: the NATS client itself waits for each
+// of its attempts.
+func TestCallsEndInTimeDuringAStall(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, start(t).URL())
+	c, other := b.New(), b.New()
+	for id, m := range map[string]cluster.Cluster{"stalled": c, "other": other} {
+		if err := m.Join(within(t, 10*time.Second), cluster.Member{Server: cluster.Server{ID: id}}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = m.Close(within(t, 5*time.Second)) })
+	}
+	eventually(t, 5*time.Second, "the members know each other", func() bool { return len(c.Servers()) == 2 })
+	b.Freeze(c, true)
+	defer b.Freeze(c, false)
+	eventually(t, 30*time.Second, "the stall is noticed", func() bool { return strings.Contains(c.Health().Text, "not connected") })
+	for range 8 { // More than one attempt to connect.
+		for what, ask := range map[string]func(context.Context) error{
+			"Call":  func(ctx context.Context) error { _, err := c.Call(ctx, cluster.Call{To: "other"}); return err },
+			"Claim": func(ctx context.Context) error { _, err := c.Claim(ctx, "oak", 0); return err },
+			"Find":  func(ctx context.Context) error { _, err := c.Find(ctx, "oak"); return err },
+		} {
+			began := time.Now()
+			if err := ask(within(t, 100*time.Millisecond)); !errors.Is(err, cluster.ErrBusy) {
+				t.Errorf("%s: %v", what, err)
+			}
+			if took := time.Since(began); took > time.Second {
+				t.Errorf("%s with a context of 100 ms took %v", what, took)
+			}
+		}
+	}
+}
+
 // natsCluster is three NATS servers as processes, with a proxy for each route.
 type natsCluster struct {
 	t       *testing.T
