@@ -21,8 +21,8 @@ const (
 	failing = 4
 	// patience is longer than LostAfter and a short freeze: such bots return to a frozen server.
 	patience = 15 * time.Second
-	// handOverTime is the time that a room takes to store its state for another server, so that a
-	// crash meets hand-overs under way.
+	// handOverTime is the average time that a room takes to store its state for another server, so
+	// that a crash meets hand-overs at each of their steps.
 	handOverTime = 400 * time.Millisecond
 )
 
@@ -347,17 +347,25 @@ func (f *fleet) probe(ctx context.Context, page, text string) (n int) {
 // gets its rooms. Both return.
 func (f *fleet) handOver(ctx context.Context, drained, killed int) error {
 	from, victim := f.processes[drained], f.processes[killed]
-	rooms := len(f.roomsOf(ctx, from.at.Server))
-	f.say("server %s is drained, with %d players in %d rooms", from.name, f.at(drained), rooms)
+	rooms := f.roomsOf(ctx, from.at.Server)
+	f.say("server %s is drained, with %d players in %d rooms", from.name, f.at(drained), len(rooms))
 	f.ledger.fails(from.at.Server)
 	f.ledger.fails(victim.at.Server)
 	if err := from.terminate(); err != nil {
 		return err
 	}
-	clock.Sleep(ctx, handOverTime*3/2)
+	clock.Sleep(ctx, handOverTime)
 	victim.kill()
 	since := time.Now()
-	f.say("  server %s is killed meanwhile", victim.name)
+	moved := 0
+	for server, names := range f.listing(ctx) {
+		for _, name := range names {
+			if server != from.at.Server && slices.Contains(rooms, name) {
+				moved++
+			}
+		}
+	}
+	f.say("  server %s is killed meanwhile: %d rooms have moved", victim.name, moved)
 	if from != victim {
 		if err := from.wait(); err != nil {
 			return err

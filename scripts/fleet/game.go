@@ -92,8 +92,8 @@ type game struct {
 // share: they are on one machine.
 const asStore = "NETLOOP_FLEET_STORE"
 
-// asSlow is the environment variable with the time that a room takes to store its state for
-// another server. It leaves time for a crash in the middle.
+// asSlow is the environment variable with the average time that a room takes to store its state
+// for another server. It leaves time for a crash in the middle.
 const asSlow = "NETLOOP_FLEET_SLOW"
 
 // newGame opens the store.
@@ -131,7 +131,7 @@ func (g game) Open(r *netloop.Room) error {
 		}
 		counted = saver.Changed
 		if slow, err := time.ParseDuration(os.Getenv(asSlow)); err == nil {
-			r.OnHandOver(netloop.HandOver{Store: func(ctx context.Context) error { clock.Sleep(ctx, slow); return nil }})
+			r.OnHandOver(netloop.HandOver{Store: func(ctx context.Context) error { clock.Sleep(ctx, rand.N(2*slow)); return nil }})
 		}
 	}
 	r.OnAdmit(func(_ context.Context, j *netloop.Join) error {
