@@ -25,11 +25,11 @@ type access struct {
 	// message until messages pass, as heartbeats repeat it.
 	deniedSubscription, deniedMessage error
 	deniedAt                          time.Duration
-	logged                            []string // reasons since the newest connection, up to maxLogged
+	logged                            []string // reasons since the newest connection
 }
 
-// maxLogged is the number of reasons that are logged until the next connection: one for each address
-// of NATS, and some more.
+// maxLogged is the number of reasons that are logged until the next connection: one for each
+// address of NATS, and some more.
 const maxLogged = 16
 
 // denied returns the missing permission at present, or nil.

@@ -242,8 +242,9 @@ func (f *fleet) opens(ctx context.Context) error {
 	return f.door.ask(ctx, http.MethodPost, fmt.Sprintf("/match?kind=lonely-%d", f.lonely), new(match))
 }
 
-// natsAway kills a second NATS server, so that names have no majority, then the last one, and starts
-// all again. The bots stay where they are: a seat that a bot gives up is not replaced meanwhile.
+// natsAway kills a second NATS server, so that names have no majority, then the last one, and
+// starts all again. The bots stay in their rooms: a seat that a bot gives up is not replaced
+// meanwhile.
 func (f *fleet) natsAway(ctx context.Context) error {
 	f.still.Store(true)
 	defer f.still.Store(false)
