@@ -160,6 +160,16 @@ func (s *Server) leaveCluster(ctx context.Context) error {
 	return nil
 }
 
+// leaveInTime is leaveCluster at the end of the server. The server has not failed if the cluster
+// does not answer: then its names are free when its lease expires.
+func (s *Server) leaveInTime() {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	if err := s.leaveCluster(ctx); err != nil {
+		s.log.Warn("cluster does not answer, the names of this server are free later", "error", err)
+	}
+}
+
 // addresses returns the addresses at which players reach this server.
 func (s *Server) addresses() (all []cluster.Address, err error) {
 	switch {

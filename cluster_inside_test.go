@@ -252,3 +252,24 @@ func TestReadinessNamesTheCluster(t *testing.T) {
 		}
 	}
 }
+
+// deafCluster does not answer when its server leaves.
+type deafCluster struct{ cluster.Cluster }
+
+func (deafCluster) Close(context.Context) error { return context.DeadlineExceeded }
+
+// A server that ends while its cluster does not answer has not failed.
+func TestAServerEndsWithoutItsCluster(t *testing.T) {
+	hub := cluster.NewMemory(1000, func() time.Duration { return 0 })
+	cfg := Config{Listen: "127.0.0.1:0"}
+	cfg.Cluster.Via = deafCluster{hub.Member()}
+	s := newStill(t, cfg, closedGame{new(opening)})
+	if err := s.Listen(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Run(ctx); err != nil {
+		t.Error(err)
+	}
+}

@@ -370,9 +370,9 @@ func (s *Server) serve(ctx context.Context) error {
 	tcp.Go(func() { tcpErr = s.serveTCP(tcpCtx) })
 	s.ready.Store(ctx.Err() == nil)
 	err := errors.Join(s.runRooms(ctx), s.closeServer())
+	s.leaveInTime()
 	closeCtx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	err = errors.Join(err, s.leaveCluster(closeCtx))
 	s.local.Close(closeCtx)
 	if s.listener != nil {
 		err = errors.Join(err, s.listener.Close(closeCtx))
