@@ -52,7 +52,8 @@ func TestOptionsOfAClusterFitTogether(t *testing.T) {
 }
 
 // Two servers of one cluster: the first has the NATS server, whose data is in the state directory,
-// and the second finds it by the address file. A director opens a room at each.
+// and the second finds it by the address file. A director opens a room at each, and ends as usual
+// after NATS.
 func TestServersJoinByAnEmbeddedNATS(t *testing.T) {
 	dir := t.TempDir()
 	join := func(name, cluster string, more ...string) (*running, addresses) {
@@ -96,10 +97,13 @@ func TestServersJoinByAnEmbeddedNATS(t *testing.T) {
 	if !places[at.Server] || !places[other.Server] {
 		t.Errorf("two rooms are at %v, want one at each server", places)
 	}
-	for _, r := range []*running{d, y, x} {
+	for _, r := range []*running{y, x} {
 		if exit, log := r.stop(); exit != exitOK || strings.Contains(log, "WARN") {
 			t.Errorf("exit %d\n%s", exit, log)
 		}
+	}
+	if exit, log := d.stop(); exit != exitOK {
+		t.Errorf("a director without NATS: exit %d\n%s", exit, log)
 	}
 }
 

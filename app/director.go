@@ -103,7 +103,10 @@ func (p *program) direct(ctx context.Context, c *configuration) error {
 	refreshing.Wait()
 	closing, cancel := context.WithTimeout(context.Background(), logGrace)
 	defer cancel()
-	if err = errors.Join(err, m.Close(closing)); err == nil {
+	if why := m.Close(closing); why != nil {
+		out.Warn("cluster does not answer, it lists this director for a minute", "error", why)
+	}
+	if err == nil {
 		out.Info("closed")
 	}
 	return failed(err)
