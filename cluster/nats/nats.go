@@ -250,9 +250,9 @@ func (c *Cluster) sendBoard() {
 
 const (
 	// boardShare lengthens the time between two messages about the rooms of a server with each
-	// server, because all of them receive the message: above 20 servers a member receives at most
-	// 400 messages a second, instead of 20 from each server.
-	boardShare = 2500 * time.Microsecond
+	// server, because all of them receive the message: above 12 servers a member receives at most
+	// 250 messages a second, instead of 20 from each server.
+	boardShare = 4 * time.Millisecond
 	// maxBoardInterval limits that time: lists are at most so much behind.
 	maxBoardInterval = time.Second
 )

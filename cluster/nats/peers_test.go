@@ -191,7 +191,7 @@ func TestBoardsAreBounded(t *testing.T) {
 
 // A server of a large cluster joins more changes to a message: all others receive each.
 func TestBoardsOfManyServersAreSentLessOften(t *testing.T) {
-	for servers, want := range map[int]time.Duration{1: cluster.BoardInterval, 20: cluster.BoardInterval, 100: 250 * time.Millisecond, 1000: time.Second} {
+	for servers, want := range map[int]time.Duration{1: cluster.BoardInterval, 12: cluster.BoardInterval, 100: 400 * time.Millisecond, 1000: time.Second} {
 		if got := intervalOf(servers); got != want {
 			t.Errorf("%d servers: %v, want %v", servers, got, want)
 		}

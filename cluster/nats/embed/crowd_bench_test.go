@@ -86,7 +86,7 @@ func runCrowd(value string) error {
 	go func() { _, _ = io.Copy(io.Discard, os.Stdin); os.Exit(0) }()
 	const step = 10 * time.Millisecond
 	// As members do.
-	interval := min(max(crowdEvery/crowdRooms, time.Duration(servers)*2500*time.Microsecond), time.Second)
+	interval := min(max(crowdEvery/crowdRooms, time.Duration(servers)*4*time.Millisecond), time.Second)
 	changed := int(interval * crowdRooms / crowdEvery)
 	for i := 1; err == nil; i++ { // Each server in turn, evenly over the time.
 		for n := range servers {
