@@ -1,6 +1,8 @@
 // Package files is a [persist.Store] in a folder: a file for each key, readable by people. It is
 // for one machine. Several processes may use the folder at once; a network file system may lack the
-// locks that this needs.
+// locks that this needs. A process that is stopped in the middle of a call holds the lock of a
+// sixteenth of the keys: calls of the others for these keys wait until it continues or ends, or
+// until their contexts end.
 package files
 
 import (
