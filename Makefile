@@ -22,10 +22,8 @@ PACKAGES  ?= ./...# packages of `make fuzz` and `make bench`
 MUTATE    ?=# flags and folders of `make mutate`: "-n 50 -seed 2 internal/loop"
 FILE      ?=# the capture for `make cubes`, plain or .xz; empty for that of the repository
 
-# The parts of `make check`, in order. Tests over sockets and in browsers mostly wait: beside them, with the lowest
-# priority, run the simulations, which use no clock, and then linters and compilers.
-CHECKS := modules generated proofs race browser smoke image
-BESIDE := stories static
+# The parts of `make check`, in order.
+CHECKS := modules generated proofs race pages smoke image
 
 # Modules of development tools, and of tests with drivers of their own. bench/peers is none of them: it contains the
 # other servers, and compiling those takes 40 s of processor time more than bench, before vet and lint.
@@ -45,10 +43,9 @@ RACE_PACKAGES := ./internal/e2e ./app/... ./client/... ./netlooptest/... ./examp
 	./internal/admin ./internal/inspect/... ./internal/boundedio ./internal/certificate ./internal/clock ./internal/panicguard ./internal/directory ./internal/logging ./internal/metrics \
 	./internal/netem ./internal/connlimit ./internal/room/... ./internal/token ./internal/transport/... ./internal/watchfile ./internal/web
 
-# Packages of `proofs`: a package that `race` or `stories` tests is tested once, but for transport, whose models need
-# their seeds, and history, whose replays of one goroutine `race` skips.
-PROOFS := $(if $(filter 1,$(RACE)),./internal/transport/... ./internal/inspect/history) \
-	$$(go list ./... | grep -vxF "$$(go list ./internal/simulation $(if $(filter 1,$(RACE)),$(RACE_PACKAGES)))")
+# Packages of `proofs`: a package that `race` tests is tested once, but for transport, whose models need their seeds, and
+# history, whose replays of one goroutine `race` skips.
+PROOFS := $(if $(filter 1,$(RACE)),./internal/transport/... ./internal/inspect/history $$(go list ./... | grep -vxF "$$(go list $(RACE_PACKAGES))"),$(LONGEST) ./...)
 
 # Without a debugger's tables the tests' programs are linked sooner.
 LINK := -ldflags=-w
@@ -57,7 +54,7 @@ LINK := -ldflags=-w
 NODE_MODULES := $(if $(shell command -v npm),node_modules/.stamp)
 
 .DEFAULT_GOAL := help
-.PHONY: help help-all build demo fleet frames pictures play desktop watch cards run load test plain check $(CHECKS) $(BESIDE) foreground background verify simulate bench bench-floor peers check-peers capacity cost cubes links feel paths lateness fuzz mutate api metrics limits dashboard web generate clean
+.PHONY: help help-all build demo fleet frames pictures play desktop watch cards run load test plain check $(CHECKS) browser static verify simulate bench bench-floor peers check-peers capacity cost cubes links feel paths lateness fuzz mutate api metrics limits dashboard web generate clean
 
 # The targets that people use, in the order of make help.
 USED := demo play test run load check bench help-all
@@ -126,22 +123,17 @@ plain: $(NODE_MODULES) ## the tests of make test with servers on plain Go socket
 browser: $(NODE_MODULES) ## the arena in Chromium, over WebTransport and WebSocket, and the client in Node: a minute
 	NETLOOP_BROWSER=1 go test -vet=off -count=1 -timeout 8m -v ./internal/browser
 
-check: $(NODE_MODULES) ## all that CI runs: full tests, race detector, linters, generated code, other systems, a demo, the image
-	@$(MAKE) --no-print-directory -j 2 foreground background
-
-# each runs parts one after the other, and prints how long each took.
-each = set -e; for part in $(1); do \
+check: ## all that CI runs: full tests, race detector, linters, generated code, other systems, a demo, the image
+	@set -e; for part in $(CHECKS); do \
 		echo "=== $$part"; began=$$(date +%s); \
 		$(MAKE) --no-print-directory $$part; \
 		echo "=== $$part: $$(($$(date +%s) - began)) s"; \
 	done
 
-foreground: # CHECKS
-	+@$(call each,$(CHECKS))
-
-background: # BESIDE, in the time of the processor that foreground leaves; its output is printed at the end
-	+@mkdir -p bin; nice -n 19 sh -c '$(call each,$(BESIDE))' > bin/background.txt 2>&1 || { cat bin/background.txt; exit 1; }
-	@cat bin/background.txt
+# Beside linters and compilers a page's frames are too late for its tests.
+pages: # the browser's tests, and then linters and compilers
+	@$(MAKE) --no-print-directory browser
+	@$(MAKE) --no-print-directory static
 
 static: # lint, and then systems
 	@$(MAKE) --no-print-directory lint
@@ -150,13 +142,10 @@ static: # lint, and then systems
 modules: # go.mod lists the needed modules, and their checksums are unchanged.
 	@set -e; for dir in . $(TOOLS) $(DESKTOP); do go mod -C $$dir verify; go mod -C $$dir tidy -diff; done
 
-proofs: $(NODE_MODULES) ## the tests that race and stories leave out, with all seeds and at full length, without vet, which is part of lint: four minutes
-	go test -p 3 -vet=off -timeout 12m $(LINK) $(TESTFLAGS) ./cmd/netloop $(PROOFS)
+proofs: $(NODE_MODULES) ## the tests that race leaves out, with all seeds and at full length, without vet, which is part of lint: eight minutes
+	go test -p 3 -vet=off -timeout 12m $(LINK) $(TESTFLAGS) ./internal/simulation ./cmd/netloop $(PROOFS)
 	@set -e; for dir in $(TOOLS); do go test -C $$dir -vet=off $(LINK) $(TESTFLAGS) ./...; done
 	go test -C $(DESKTOP) -vet=off $(TESTFLAGS) ./play
-
-stories: ## the simulator's stories: five minutes
-	go test -vet=off -timeout 20m $(LINK) $(TESTFLAGS) ./internal/simulation
 
 race: ## the tests with goroutines under the race detector
 ifeq ($(RACE),1)

@@ -77,7 +77,6 @@ func runFile(t *testing.T, file string, args ...string) {
 // The arena in a real browser, with the real server and bots.
 func TestTheArenaInABrowser(t *testing.T) {
 	runSeparately(t)
-	t.Parallel() // It waits for most of its time.
 	chromium(t)
 	nodetest.Tool(t, "playwright-core")
 	play(t, "arena.test.mjs")
