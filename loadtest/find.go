@@ -10,6 +10,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/netloop/netloop/internal/clock"
 )
 
 // Search is the outcome of the command find.
@@ -53,6 +55,8 @@ const (
 	findPrecision = 0.05            // of the knee
 	findTries     = 3               // of a step
 	findPause     = 3 * time.Second // or the length of a run, if that is shorter
+	// findCalm is the longest pause until the server's overload has ended.
+	findCalm = time.Minute
 	// busy is the share of its cores from which on a process counts as saturated.
 	busy = 0.9
 )
@@ -178,6 +182,19 @@ func stepOf(r *Result, clients int) Step {
 	return Step{
 		Clients: clients, Met: r.Verdict.Pass, Reasons: r.Verdict.Reasons, Rate: r.Snapshots.Rate.P50, Age: r.Snapshots.Age.P99,
 		Tick: r.Server.Tick.P99, Server: r.Server.Process.CPU, Generator: r.Generator.Process.CPU, Saturated: saturatedSide(r),
+	}
+}
+
+// rest pauses after a failed run. With --admin it also waits until the server is no longer
+// overloaded: it would send half of the snapshots in the next run, too.
+func (o *options) rest(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, findCalm)
+	defer cancel()
+	for clock.Sleep(ctx, min(o.duration, findPause)) && o.admin != "" {
+		figures, err := newAdmin(o.admin, o.token).metrics(ctx)
+		if level := figures.get("netloop_overload_level"); err != nil || level == nil || *level == 0 {
+			return
+		}
 	}
 }
 

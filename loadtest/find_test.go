@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 )
 
 // The search finds the largest number that passes, within 5 %, in few runs.
@@ -125,4 +128,25 @@ func TestTheOutcomeOfASearch(t *testing.T) {
 	if err := o.parseFind(); err != nil || len(o.bounds) != len(clientBounds)+len(serverBounds) {
 		t.Errorf("%v, %v", o.thresholds, err)
 	}
+}
+
+// After a failed run find waits until the server is no longer overloaded, if it can be asked.
+func TestFindRestsUntilTheServerIsCalm(t *testing.T) {
+	asked := 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked++
+		_, _ = fmt.Fprintf(w, "netloop_overload_level %d\n", max(3-asked, 0))
+	}))
+	defer s.Close()
+	o := &options{duration: time.Millisecond, admin: s.URL}
+	if o.rest(t.Context()); asked != 3 {
+		t.Errorf("%d questions until it is calm", asked)
+	}
+	o.admin = ""
+	if o.rest(t.Context()); asked != 3 {
+		t.Error("a server is asked without --admin")
+	}
+	o.admin = s.URL
+	s.Close()
+	o.rest(t.Context()) // It does not wait for a server that has gone.
 }

@@ -248,12 +248,7 @@ func (p *program) find(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
-	s, err := find(ctx, o, func(ctx context.Context, o options) (*report, error) { return newRun(o, p.bot, show).play(ctx) }, show.progress, func(ctx context.Context) {
-		select {
-		case <-time.After(min(o.duration, findPause)):
-		case <-ctx.Done():
-		}
-	})
+	s, err := find(ctx, o, func(ctx context.Context, o options) (*report, error) { return newRun(o, p.bot, show).play(ctx) }, show.progress, o.rest)
 	show.close()
 	failed := err
 	p.code = s.exit()
