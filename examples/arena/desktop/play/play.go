@@ -70,14 +70,7 @@ func New(c *client.Client) *Game {
 		g.Input.Fire = false
 		return in
 	})
-	client.Watch(c, arena.Ships, client.Watcher[arena.Ship]{
-		Change: func(t *netloop.Tick, o *netloop.Object[arena.Ship], old arena.Ship) {
-			if s := o.State(); s.Hull == 0 && old.Hull > 0 {
-				g.Frame.Bursts = append(g.Frame.Bursts, Burst{X: s.X, Y: s.Y, since: t.GameTime()})
-			}
-		},
-	})
-	g.listen()
+	g.watch()
 	c.On(netloop.PostLateUpdate, "desktop.look", g.look)
 	return g
 }

@@ -34,16 +34,17 @@ const (
 	earshot   = 1200 // distance at which nothing is heard
 )
 
-// listen adds the sounds of shots, hits, bursts and pickups.
-func (g *Game) listen() {
+// watch adds bursts to the frame, and the sounds of shots, hits, bursts and pickups.
+func (g *Game) watch() {
 	client.Watch(g.Client, arena.Shots, client.Watcher[arena.Shot]{
 		Spawn: func(_ *netloop.Tick, o *netloop.Object[arena.Shot]) { g.sound(SoundShot, o.State().X, o.State().Y) },
 	})
 	client.Watch(g.Client, arena.Ships, client.Watcher[arena.Ship]{
-		Change: func(_ *netloop.Tick, o *netloop.Object[arena.Ship], old arena.Ship) {
+		Change: func(t *netloop.Tick, o *netloop.Object[arena.Ship], old arena.Ship) {
 			s, own := o.State(), o.Owner() == g.Client.ID()
 			switch {
 			case old.Hull > 0 && s.Hull == 0:
+				g.Frame.Bursts = append(g.Frame.Bursts, Burst{X: s.X, Y: s.Y, since: t.GameTime()})
 				g.sound(SoundBurst, s.X, s.Y)
 			case own && s.Hull > 0 && s.Hull < old.Hull:
 				g.sound(SoundHit, s.X, s.Y)
