@@ -142,8 +142,7 @@ func (f *fleet) reopened(ctx context.Context, i int, rooms []string, since time.
 func (f *fleet) returned(ctx context.Context, i int, rooms []string, since time.Time, reopened bool) error {
 	p := f.processes[i]
 	took, err := f.took(ctx, since, returnTime, "a returned server is listed with its rooms", func() bool {
-		own, ok := f.own(ctx, p)
-		return ok && !f.suspects(ctx, p.at.Server) && slices.Equal(own, f.roomsOf(ctx, p.at.Server))
+		return f.lists(ctx, p)
 	})
 	if err != nil {
 		return err
@@ -154,10 +153,7 @@ func (f *fleet) returned(ctx context.Context, i int, rooms []string, since time.
 	}
 	took, err = f.took(ctx, since, endTime, "the older room ends", func() bool {
 		own, ok := f.own(ctx, p)
-		for _, name := range own {
-			ok = ok && name != rooms[0]
-		}
-		return ok
+		return ok && !slices.Contains(own, rooms[0])
 	})
 	if err == nil {
 		f.say("  its older room has ended after %v", took)

@@ -71,15 +71,15 @@ func (f *fleet) own(ctx context.Context, p *process) (names []string, ok bool) {
 	return names, true
 }
 
-// whole reports whether the director lists all rooms of all servers, and no others.
+// lists reports whether the director lists a server with its rooms, and no others of it.
+func (f *fleet) lists(ctx context.Context, p *process) bool {
+	own, ok := f.own(ctx, p)
+	return ok && !f.suspects(ctx, p.at.Server) && slices.Equal(own, f.roomsOf(ctx, p.at.Server))
+}
+
+// whole is lists for all servers.
 func (f *fleet) whole(ctx context.Context) bool {
-	for _, p := range f.processes {
-		own, ok := f.own(ctx, p)
-		if !ok || f.suspects(ctx, p.at.Server) || !slices.Equal(own, f.roomsOf(ctx, p.at.Server)) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(f.processes, func(p *process) bool { return !f.lists(ctx, p) })
 }
 
 // servers returns the present processes of the servers.
