@@ -56,7 +56,7 @@ func (a *access) busy(now, beat time.Duration) error {
 }
 
 // away reports whether the connection is being made again. Meanwhile calls of the NATS client wait
-// for each attempt, up to dialTime, whatever their contexts are.
+// for each attempt, up to dialTime, also after their contexts have ended.
 func (c *Cluster) away() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

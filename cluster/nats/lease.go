@@ -253,11 +253,19 @@ func (c natsRecords) put(ctx context.Context, subject string, data []byte, revis
 	return ack.Sequence, nil
 }
 
-func (c natsRecords) get(ctx context.Context, subject string) (data []byte, revision uint64, err error) {
+// stream returns the stream, or nil while the store cannot be reached.
+func (c natsRecords) stream() jetstream.Stream {
 	c.mu.Lock()
-	s, lost := c.store.stream, c.access.lost
-	c.mu.Unlock()
-	if s == nil || lost {
+	defer c.mu.Unlock()
+	if c.access.lost {
+		return nil
+	}
+	return c.store.stream
+}
+
+func (c natsRecords) get(ctx context.Context, subject string) (data []byte, revision uint64, err error) {
+	s := c.stream()
+	if s == nil {
 		return nil, 0, cluster.ErrBusy
 	}
 	m, err := s.GetLastMsgForSubject(ctx, c.prefix+subject)
@@ -271,10 +279,8 @@ func (c natsRecords) get(ctx context.Context, subject string) (data []byte, revi
 }
 
 func (c natsRecords) remove(ctx context.Context, revision uint64) error {
-	c.mu.Lock()
-	s, lost := c.store.stream, c.access.lost
-	c.mu.Unlock()
-	if lost {
+	s := c.stream()
+	if s == nil {
 		return cluster.ErrBusy
 	}
 	return s.DeleteMsg(ctx, revision)
