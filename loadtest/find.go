@@ -1,7 +1,6 @@
 package loadtest
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,7 +20,8 @@ type Search struct {
 	// the smallest at which one was not; 0 if the limit of the search was reached first.
 	Knee   int `json:"knee"`
 	Broken int `json:"broken"`
-	// Saturated is the side that was at its limit at Broken: server, generator, both or neither.
+	// Saturated is the side that was at its limit in the runs with Broken: server, generator, both or
+	// neither.
 	Saturated   string   `json:"saturated"`
 	Thresholds  []string `json:"thresholds"`
 	Interrupted bool     `json:"interrupted"`
@@ -61,36 +61,35 @@ const (
 	busy = 0.9
 )
 
-// search doubles the number of clients from first on until try fails, and narrows the limit by
-// bisection to findPrecision. It returns the largest number that passed, and the smallest that did
-// not; 0 is none.
+// search raises the number of clients from first on by halves until try fails, and narrows the limit
+// by bisection to findPrecision. Then it tries the smallest number that failed once more, because the
+// machine may have been slow for minutes: if that passes, the search continues above it. It returns
+// the largest number that passed, and the smallest above it that did not; 0 is none.
 func search(first, most int, try func(clients int) (bool, error)) (knee, broken int, err error) {
-	for n := min(first, most); ; n = min(2*n, most) {
-		met, err := try(n)
-		if err != nil {
-			return knee, broken, err
+	var failed []int // each smaller than the one before
+	for {
+		n, again := min(max(first, knee+(knee+1)/2), most), false
+		if broken = 0; len(failed) > 0 {
+			broken = failed[len(failed)-1]
+			n, again = (knee+broken)/2, float64(broken-knee) <= max(1, findPrecision*float64(knee))
 		}
-		if !met {
-			broken = n
-			break
+		if again {
+			n = broken
+		}
+		met, err := try(n)
+		switch {
+		case err != nil || again && !met:
+			return knee, broken, err
+		case !met:
+			failed = append(failed, n)
+			continue
+		case again:
+			failed = failed[:len(failed)-1]
 		}
 		if knee = n; n == most {
 			return knee, 0, nil
 		}
 	}
-	for float64(broken-knee) > max(1, findPrecision*float64(knee)) {
-		n := (knee + broken) / 2
-		met, err := try(n)
-		switch {
-		case err != nil:
-			return knee, broken, err
-		case met:
-			knee = n
-		default:
-			broken = n
-		}
-	}
-	return knee, broken, nil
 }
 
 // errInterrupted ends a search early.
@@ -127,6 +126,7 @@ func find(ctx context.Context, o *options, run func(context.Context, options) (*
 		}
 		var refused error
 		var failed *Result
+		saturated := "neither"
 		for again := range findTries {
 			if again > 0 {
 				pause(ctx)
@@ -152,9 +152,11 @@ func find(ctx context.Context, o *options, run func(context.Context, options) (*
 				s.met = &rep.Result
 				return true, nil
 			}
-			s.Saturated, failed = step.Saturated, &rep.Result
+			saturated, failed = bothSides(saturated, step.Saturated), &rep.Result
 		}
-		s.notMet = cmp.Or(failed, s.notMet)
+		if failed != nil {
+			s.Saturated, s.notMet = saturated, failed
+		}
 		pause(ctx)
 		return false, refused // A server that refuses each client to the end may have died.
 	}
@@ -166,9 +168,9 @@ func find(ctx context.Context, o *options, run func(context.Context, options) (*
 	return s, err
 }
 
-// joinTime is the time between two joins in the ramp of find. Its rate is half of the rate at
-// which a server admits clients.
-const joinTime = 10 * time.Millisecond
+// joinTime is the time between two joins in the ramp of find. Its rate is a quarter of the rate at
+// which a server admits clients: near its limit more of them overload it for seconds.
+const joinTime = 20 * time.Millisecond
 
 // with returns the options for so many clients, or an error that names an unusable flag.
 func (o *options) with(clients int) (options, error) {
@@ -215,6 +217,17 @@ func saturatedSide(r *Result) string {
 		return "server"
 	}
 	return "neither"
+}
+
+// bothSides joins the saturated sides of two runs.
+func bothSides(a, b string) string {
+	switch {
+	case a == "neither" || a == b:
+		return b
+	case b == "neither":
+		return a
+	}
+	return "both"
 }
 
 // String is the line of a step.
