@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/netloop/netloop/cluster"
 )
 
@@ -54,42 +52,4 @@ func (c Config) complete() (Config, error) {
 		return c, fmt.Errorf("cluster/nats: Config.Replicas %d: use 0, 1, 3 or 5", c.Replicas)
 	}
 	return c, nil
-}
-
-// The connection to NATS. A lost one is made again for as long as the server runs.
-const (
-	reconnectWait   = 250 * time.Millisecond
-	reconnectJitter = 250 * time.Millisecond
-	dialTime        = 2 * time.Second // also the limit of a write
-	pingInterval    = 2 * time.Second // two without an answer end a silent connection
-	// The messages that wait for a subscription's goroutine: a burst of boards, or of calls to a
-	// server that was frozen. Further ones are dropped; boards and calls are sent again.
-	maxPending, maxPendingBytes = 8192, 32 << 20
-)
-
-// connect returns a connection that may not be established yet.
-func (c *Cluster) connect() (*nats.Conn, error) {
-	options := []nats.Option{
-		nats.Name("netloop " + c.id), nats.NoEcho(), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),
-		nats.ReconnectWait(reconnectWait), nats.ReconnectJitter(reconnectJitter, reconnectJitter),
-		nats.Timeout(dialTime), nats.FlusherTimeout(dialTime), nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(2),
-		nats.ReconnectBufSize(-1),   // A message that waited would arrive late.
-		nats.IgnoreAuthErrorAbort(), // A corrected password is noticed without a restart.
-		nats.ConnectHandler(c.onConnect), nats.ReconnectHandler(c.onConnect),
-		nats.DisconnectErrHandler(c.onDisconnect), nats.ReconnectErrHandler(c.onRefused), nats.ErrorHandler(c.onError),
-	}
-	if c.cfg.Credentials != "" {
-		options = append(options, nats.UserCredentials(c.cfg.Credentials))
-	}
-	if c.cfg.NKey != "" {
-		key, err := nats.NkeyOptionFromSeed(c.cfg.NKey)
-		if err != nil {
-			return nil, fmt.Errorf("Config.NKey: %w", err)
-		}
-		options = append(options, key)
-	}
-	if c.cfg.TLS != nil {
-		options = append(options, nats.Secure(c.cfg.TLS))
-	}
-	return nats.Connect(c.cfg.URL, options...)
 }

@@ -64,7 +64,7 @@ func (c *Cluster) beats(first chan<- error) {
 		if errors.Is(err, errSynced) {
 			err = c.beat()
 		}
-		c.pollRefusal()
+		c.main.pollRefusal()
 		if !told && (err == nil || errors.Is(err, cluster.ErrTaken)) {
 			told = true
 			first <- err
@@ -167,7 +167,7 @@ func (c *Cluster) leave(ctx context.Context) {
 
 // openStore finds or makes the stream.
 func (c *Cluster) openStore(ctx context.Context) error {
-	if c.away() {
+	if c.main.away() {
 		return cluster.ErrBusy
 	}
 	name := "NETLOOP_" + c.cfg.Name
@@ -238,7 +238,7 @@ type records interface {
 type natsRecords struct{ *Cluster }
 
 func (c natsRecords) put(ctx context.Context, subject string, data []byte, revision uint64, ttl time.Duration) (uint64, error) {
-	if c.away() {
+	if c.main.away() {
 		return 0, cluster.ErrBusy
 	}
 	ttl = (ttl + time.Second - 1).Truncate(time.Second) // NATS knows whole seconds, from one on.
@@ -257,7 +257,7 @@ func (c natsRecords) put(ctx context.Context, subject string, data []byte, revis
 func (c natsRecords) stream() jetstream.Stream {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.access.lost {
+	if c.main.lost {
 		return nil
 	}
 	return c.store.stream

@@ -3,13 +3,12 @@ package nats
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"google.golang.org/protobuf/proto"
 
@@ -37,24 +36,24 @@ type Cluster struct {
 	// Set by Join.
 	id   string
 	self cluster.Member
-	conn *nats.Conn
 	js   jetstream.JetStream
 
-	mu      sync.Mutex
-	joined  bool
-	closed  bool
-	access  access
-	handler cluster.Handler
-	peers   peers
-	own     own
-	sent    uint64          // version of the own board that others have been sent
-	wants   map[string]bool // servers that need the whole board
-	calls   map[string]*outgoing
-	serving int // running calls of others
-	store   store
-	records records
-	lease   lease
-	held    map[string]*hold
+	mu         sync.Mutex
+	joined     bool
+	closed     bool
+	main, news link
+	logged     []string // reasons of outages since the newest connection
+	handler    cluster.Handler
+	peers      peers
+	own        own
+	sent       uint64          // version of the own board that others have been sent
+	wants      map[string]bool // servers that need the whole board
+	calls      map[string]*outgoing
+	serving    int // running calls of others
+	store      store
+	records    records
+	lease      lease
+	held       map[string]*hold
 	// The names with a claim under way; their callers wait, so they are few.
 	claiming map[string]bool
 	doubts   map[string]*doubt
@@ -75,6 +74,7 @@ func New(cfg Config) (*Cluster, error) {
 		own:   own{changed: map[string]bool{}}, wants: map[string]bool{}, calls: map[string]*outgoing{},
 		held: map[string]*hold{}, claiming: map[string]bool{}, doubts: map[string]*doubt{}, lease: lease{term: 1, claimed: true},
 	}
+	c.main, c.news = link{c: c}, link{c: c, news: true}
 	c.records = natsRecords{c}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c, nil
@@ -92,20 +92,10 @@ func (c *Cluster) Join(ctx context.Context, m cluster.Member) error {
 		return cluster.ErrTaken
 	}
 	c.id, c.self = m.Server.ID, m
-	var err error
-	if c.conn, err = c.connect(); err != nil {
+	if err := c.connect(); err != nil {
+		c.main.close()
+		c.news.close()
 		return fmt.Errorf("cluster/nats: connect: %w", err)
-	}
-	if c.js, err = jetstream.New(c.conn); err != nil {
-		return fmt.Errorf("cluster/nats: connect: %w", err)
-	}
-	for subject, handle := range map[string]handler{
-		"lease.*": c.onLease, "board.*": c.onChanges, "to." + c.id: c.onDirect,
-	} {
-		if err := c.subscribe(subject, handle); err != nil {
-			c.conn.Close()
-			return fmt.Errorf("cluster/nats: subscribe: %w", err)
-		}
 	}
 	c.mu.Lock()
 	c.joined = true
@@ -120,28 +110,24 @@ func (c *Cluster) Join(ctx context.Context, m cluster.Member) error {
 	case <-ctx.Done():
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return c.access.busy(c.now(), c.cfg.Beat)
+		return c.main.busy(c.now())
 	}
+}
+
+// connect makes both connections, and subscribes to the messages of the others.
+func (c *Cluster) connect() error {
+	err := errors.Join(c.main.connect(), c.news.connect())
+	if err != nil {
+		return err
+	}
+	if c.js, err = jetstream.New(c.main.conn); err != nil {
+		return err
+	}
+	return errors.Join(c.main.subscribe("to."+c.id, c.onDirect), c.news.subscribe("lease.*", c.onLease), c.news.subscribe("board.*", c.onChanges))
 }
 
 // handler handles a message, whose subject ends in an id.
 type handler func(id string, data []byte, now time.Duration) error
-
-// subscribe calls handle with the messages of a subject.
-func (c *Cluster) subscribe(subject string, handle handler) error {
-	s, err := c.conn.Subscribe(c.prefix+subject, func(m *nats.Msg) {
-		if err := handle(m.Subject[strings.LastIndexByte(m.Subject, '.')+1:], m.Data, c.now()); err != nil {
-			c.mu.Lock()
-			c.dropped++
-			c.mu.Unlock()
-			c.cfg.Log.Debug("message dropped", "subject", m.Subject, "error", err)
-		}
-	})
-	if err != nil {
-		return err
-	}
-	return s.SetPendingLimits(maxPending, maxPendingBytes)
-}
 
 // onLease handles a heartbeat of another server.
 func (c *Cluster) onLease(id string, data []byte, now time.Duration) error {
@@ -210,10 +196,10 @@ func (c *Cluster) onDirect(_ string, data []byte, now time.Duration) error {
 func (c *Cluster) send(id string, m proto.Message) { c.publish("to."+id, encode(m)) }
 
 func (c *Cluster) publish(subject string, data []byte) {
-	if c.away() {
+	if c.main.away() {
 		return
 	}
-	_ = c.conn.Publish(c.prefix+subject, data) // Without a connection the message is lost.
+	_ = c.main.conn.Publish(c.prefix+subject, data) // Without a connection the message is lost.
 }
 
 // sendBoard sends changes of the own board, and whole boards, until Close. One goroutine sends
@@ -351,12 +337,10 @@ func (c *Cluster) Health() cluster.Health {
 		return cluster.Health{Text: cluster.ErrClosed.Error()}
 	case c.store.problem != nil:
 		return cluster.Health{Text: "the cluster cannot use NATS: " + c.store.problem.Error() + effect}
-	case !c.access.connected && c.access.refused == nil:
-		return cluster.Health{Text: fmt.Sprintf("NATS is not connected, for %v%s", silence, effect)}
-	case !c.access.connected:
-		return cluster.Health{Text: fmt.Sprintf("NATS is not connected, for %v: %v%s", silence, c.access.refused, effect)}
-	case c.access.denied(c.now(), c.cfg.Beat) != nil:
-		return cluster.Health{Text: c.access.denied(c.now(), c.cfg.Beat).Error() + effect}
+	case c.main.problem(c.now()) != "":
+		return cluster.Health{Text: c.main.problem(c.now()) + effect}
+	case c.news.problem(c.now()) != "":
+		return cluster.Health{Text: c.news.problem(c.now()) + ": other servers and their rooms may be missing in lists"}
 	case c.lease.confirmed == 0 || silence >= cluster.SuspectBeats*c.cfg.Beat:
 		return cluster.Health{Text: fmt.Sprintf("the store of NATS has not answered for %v%s", silence, effect)}
 	case !c.lease.claimed:
@@ -380,13 +364,15 @@ func (c *Cluster) Close(ctx context.Context) error {
 		defer close(ended)
 		c.group.Wait()
 		c.leave(ctx)
-		c.conn.Close()
+		c.main.close()
+		c.news.close()
 	}()
 	select {
 	case <-ended:
 		return nil
 	case <-ctx.Done():
-		c.conn.Close()
+		c.main.close()
+		c.news.close()
 		return ctx.Err()
 	}
 }

@@ -75,11 +75,12 @@ type proxy struct {
 	to       string
 	bytes    atomic.Int64 // in both directions
 
-	mu    sync.Mutex
-	held  *sync.Cond
-	stop  bool // bytes are held back
-	off   bool // connections are cut
-	conns map[net.Conn]bool
+	mu     sync.Mutex
+	held   *sync.Cond
+	stop   bool              // bytes are held back
+	off    bool              // connections are cut
+	conns  map[net.Conn]bool // whether its bytes are held back
+	newest [2]net.Conn
 }
 
 func newProxy(t testing.TB, to string) *proxy {
@@ -111,6 +112,15 @@ func (p *proxy) hold(stop bool) {
 	p.held.Broadcast()
 }
 
+// holdNewest holds back the bytes of the newest connection, which is that of a member's news.
+func (p *proxy) holdNewest() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.newest {
+		p.conns[c] = true
+	}
+}
+
 func (p *proxy) cut(off bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -135,7 +145,7 @@ func (p *proxy) accept() {
 			continue
 		}
 		p.mu.Lock()
-		p.conns[a], p.conns[b] = true, true
+		p.conns[a], p.conns[b], p.newest = false, false, [2]net.Conn{a, b}
 		if p.off {
 			_, _ = a.Close(), b.Close()
 		}
@@ -157,7 +167,7 @@ func (p *proxy) copy(to, from net.Conn) {
 	for {
 		n, err := from.Read(buf)
 		p.mu.Lock()
-		for p.stop && !p.off {
+		for (p.stop || p.conns[from]) && !p.off {
 			p.held.Wait()
 		}
 		p.mu.Unlock()

@@ -162,6 +162,38 @@ func TestCallsEndInTimeDuringAStall(t *testing.T) {
 	}
 }
 
+// A member without news lists the others as suspect, says so, and takes none of their names, however
+// long it does not hear them. Its calls work. The connection is made again by itself.
+func TestAMemberWithoutNewsTakesNoNames(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, start(t).URL())
+	c, other := b.New(), b.New()
+	for id, m := range map[string]cluster.Cluster{"deaf": c, "other": other} {
+		if err := m.Join(within(t, 10*time.Second), cluster.Member{Server: cluster.Server{ID: id}}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = m.Close(within(t, 5*time.Second)) })
+	}
+	other.Serve(func(context.Context, cluster.Request) ([]byte, error) { return []byte("yes"), nil })
+	other.Announce("oak", []byte("1"))
+	if !claims(t, other, "oak") {
+		t.Fatal("the other member does not get its name")
+	}
+	eventually(t, 5*time.Second, "listed", func() bool { return lists(c, "other") })
+	b.pipes[c].holdNewest()
+	eventually(t, 10*beat, "suspect", func() bool { return isSuspect(c, "other") })
+	taken := time.Now()
+	for reconnected := false; time.Since(taken) < 2*cluster.LeaseBeats*beat && !reconnected; reconnected = !isSuspect(c, "other") {
+		if _, err := c.Claim(within(t, time.Second), "oak", 0); !errors.Is(err, cluster.ErrTaken) {
+			t.Fatalf("a claim of a held name: %v", err)
+		}
+		if answer, err := c.Call(within(t, time.Second), cluster.Call{To: "other"}); string(answer) != "yes" || err != nil {
+			t.Fatalf("a call: %q, %v", answer, err)
+		}
+	}
+	eventually(t, 30*time.Second, "listed again", func() bool { return lists(c, "other") && c.Health().OK })
+}
+
 // natsCluster is three NATS servers as processes, with a proxy for each route.
 type natsCluster struct {
 	t       *testing.T
