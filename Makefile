@@ -209,10 +209,12 @@ bench-floor: ## the cost of a client beside bare quic-go with the same datagrams
 	go build -C bench -o $(CURDIR)/bin/bench
 	bin/bench $(ARGS)
 
-capacity: build ## how many players of the arena and of the card game this machine holds at 20, 30 and 60 Hz: half an hour; a summary in capacity.json
+capacity: build ## how many players of the arena and of the card game this machine holds at 20, 30 and 60 Hz: half an hour; the results in capacity.json and docs/capacity.svg
 	go build -o bin/cards-server ./examples/cards/server
 	go build -o bin/cards-load ./examples/cards/loadclient
 	bin/demo -capacity capacity.json -clients 2000 -duration 6s $(ARGS)
+	go build -C bench/peers -o $(CURDIR)/bin/peers
+	bin/peers capacity capacity.json docs/capacity.svg
 
 cost: ## measure the figures of docs/PERFORMANCE.md again: two quiet cores, twenty minutes
 	go build -C bench -o $(CURDIR)/bin/bench

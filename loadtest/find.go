@@ -20,8 +20,8 @@ type Search struct {
 	// the smallest at which one was not; 0 if the limit of the search was reached first.
 	Knee   int `json:"knee"`
 	Broken int `json:"broken"`
-	// Saturated is the side that was at its limit in the runs with Broken: server, generator, both or
-	// neither.
+	// Saturated is the side that was at its limit in the runs with Broken: server, generator, both
+	// or neither.
 	Saturated   string   `json:"saturated"`
 	Thresholds  []string `json:"thresholds"`
 	Interrupted bool     `json:"interrupted"`
@@ -61,10 +61,10 @@ const (
 	busy = 0.9
 )
 
-// search raises the number of clients from first on by halves until try fails, and narrows the limit
-// by bisection to findPrecision. Then it tries the smallest number that failed once more, because the
-// machine may have been slow for minutes: if that passes, the search continues above it. It returns
-// the largest number that passed, and the smallest above it that did not; 0 is none.
+// search raises the number of clients from first on by halves until try fails, and narrows the
+// limit by bisection to findPrecision. Then it tries the smallest number that failed once more,
+// because the machine may have been slow for minutes: if that passes, the search continues above
+// it. It returns the largest number that passed, and the smallest above it that did not; 0 is none.
 func search(first, most int, try func(clients int) (bool, error)) (knee, broken int, err error) {
 	var failed []int // each smaller than the one before
 	for {

@@ -67,8 +67,8 @@ func TestSearchesAgree(t *testing.T) {
 	}
 }
 
-// A machine that is slower for some minutes, at any time of a search, does not end it early: the limit
-// that was found meanwhile is tried again.
+// A machine that is slower for some minutes, at any time of a search, does not end it early: the
+// limit that was found meanwhile is tried again.
 func TestASlowPhaseDoesNotEndASearch(t *testing.T) {
 	const limit, slow, phase = 700, 500, 3
 	for begin := range 30 {

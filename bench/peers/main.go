@@ -12,7 +12,8 @@
 //
 // matrix.go lists the cells, run.go measures one, record.go analyses records, results.go keeps the
 // results in a file, page.go and plot.go show them. A peer has a file of its own: netloop.go,
-// nano.go, pitaya.go, servers/colyseus and servers/enet.
+// nano.go, pitaya.go, servers/colyseus and servers/enet. capacity.go draws the results of
+// `make capacity`.
 package main
 
 import (
@@ -38,6 +39,8 @@ func main() {
 	case len(os.Args) == 7 && os.Args[1] == "play":
 		stop()
 		err = play(os.Args[2:])
+	case len(os.Args) == 4 && os.Args[1] == "capacity":
+		err = plotCapacity(os.Args[2], os.Args[3])
 	default:
 		err = run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 		stop()

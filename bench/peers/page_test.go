@@ -2,11 +2,15 @@ package main
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"gonum.org/v1/plot/plotter"
 )
 
 // sample has figures for all cells of a plan, but for those that leave returns a note for.
@@ -122,5 +126,25 @@ func TestImpossibleRunsAreRefused(t *testing.T) {
 		if _, err := parse(strings.Fields(args), new(strings.Builder)); !errors.Is(err, errUsage) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", args, err, want)
 		}
+	}
+}
+
+// The plot of capacities has a line for each sort of players, in the order of the rates.
+func TestCapacitiesAreDrawn(t *testing.T) {
+	const results = `[{"players":"cards","tick_rate_hz":60,"result":{"knee":900}},{"players":"arena","tick_rate_hz":60,"result":{"knee":200}},` +
+		`{"players":"arena","tick_rate_hz":20,"result":{"knee":400}}]`
+	lines, err := capacityLines([]byte(results))
+	if err != nil || len(lines) != 2 || lines[1].peer.name != "arena" || !slices.Equal(lines[1].points, plotter.XYs{{X: 20, Y: 400}, {X: 60, Y: 200}}) {
+		t.Errorf("%v, %v", lines, err)
+	}
+	file := filepath.Join(t.TempDir(), "capacity.svg")
+	if err := writePlot(file, lines); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), "pilots of the arena") {
+		t.Errorf("%s, %v", text, err)
+	}
+	if err := plotCapacity(filepath.Join(t.TempDir(), "none.json"), file); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without results: %v", err)
 	}
 }

@@ -28,6 +28,7 @@ var plots = map[string]func(*results) []line{"peers-cpu.svg": cpuLines, "peers-a
 // plotTitles are the titles: of the plot, and of its axes.
 var plotTitles = map[string][3]string{
 	"peers-cpu.svg": {"Smooth motion at 60 Hz", "clients", "server, % of a core"},
+	"capacity.svg":  {"Clients that a machine holds, with its load clients beside the server", "ticks a second", "clients"},
 	"peers-age.svg": {"Smooth motion at 60 Hz, round trip of 150 ms", "lost packets of each direction, %", "age of the state, p99, ms"},
 }
 
@@ -69,11 +70,12 @@ func (r *results) lines(of func(*peer, func(cell, float64, func(outcome) float64
 	return all
 }
 
-// colors has the color of each peer, from the palette of Okabe and Ito, which is made for people
+// colors has the color of each line, from the palette of Okabe and Ito, which is made for people
 // with color blindness too. The carriers of a peer have one color and different dashes.
 var colors = map[string]color.Color{
 	"netloop": blue, "netloop-webtransport": blue, "netloop-websocket": blue,
 	"nano": color.RGBA{R: 0xe6, G: 0x9f, A: 0xff}, "pitaya": green, "pitaya-tls": green,
+	"idle": blue, "cards": green, "arena": color.RGBA{R: 0xe6, G: 0x9f, A: 0xff},
 	"colyseus": color.RGBA{R: 0xcc, G: 0x79, B: 0xa7, A: 0xff}, "enet": color.RGBA{R: 0x60, G: 0x60, B: 0x60, A: 0xff},
 }
 

@@ -36,7 +36,7 @@ type link struct {
 	news bool
 	conn *nats.Conn // set by Join
 
-	// The callbacks of the NATS client and the heartbeats write these, with the lock of the Cluster.
+	// The callbacks of the NATS client and the heartbeats write these, with the Cluster's lock.
 	connected bool
 	lost      bool          // the connection was lost, or was not made, and is being made again
 	lostAt    time.Duration // 0: it was never made

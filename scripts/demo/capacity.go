@@ -28,7 +28,12 @@ type kind struct {
 var kinds = []kind{
 	{"arena", "server", "loadclient", []string{"--profile", "play"}},
 	{"idle", "server", "loadclient", []string{"--profile", "idle"}},
-	{"cards", "cards-server", "cards-load", nil},
+	// A table without a move sleeps, and sends nothing: its players notice answers, not snapshots.
+	// Two frames of a client that waits take 100 ms.
+	{"cards", "cards-server", "cards-load", []string{
+		"--threshold", "call.answered>=99%", "--threshold", "call.latency.p99<150ms",
+		"--threshold", "server.tick.p99<50%", "--threshold", "server.flush.p99<1tick",
+	}},
 }
 
 // search is a result of find, and the players and the tick rate that it is about.

@@ -162,8 +162,8 @@ func TestCallsEndInTimeDuringAStall(t *testing.T) {
 	}
 }
 
-// A member without news lists the others as suspect, says so, and takes none of their names, however
-// long it does not hear them. Its calls work. The connection is made again by itself.
+// A member without news lists the others as suspect, says so, and takes none of their names,
+// however long it does not hear them. Its calls work. The connection is made again by itself.
 func TestAMemberWithoutNewsTakesNoNames(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, start(t).URL())
