@@ -74,14 +74,15 @@ func (r *results) lines(of func(*peer, func(cell, float64, func(outcome) float64
 // with color blindness too. The carriers of a peer have one color and different dashes.
 var colors = map[string]color.Color{
 	"netloop": blue, "netloop-webtransport": blue, "netloop-websocket": blue,
-	"nano": color.RGBA{R: 0xe6, G: 0x9f, A: 0xff}, "pitaya": green, "pitaya-tls": green,
-	"idle": blue, "cards": green, "arena": color.RGBA{R: 0xe6, G: 0x9f, A: 0xff},
+	"nano": orange, "pitaya": green, "pitaya-tls": green,
+	"idle": blue, "cards": green, "arena": orange,
 	"colyseus": color.RGBA{R: 0xcc, G: 0x79, B: 0xa7, A: 0xff}, "enet": color.RGBA{R: 0x60, G: 0x60, B: 0x60, A: 0xff},
 }
 
 var (
-	blue  = color.RGBA{G: 0x72, B: 0xb2, A: 0xff}
-	green = color.RGBA{G: 0x9e, B: 0x73, A: 0xff}
+	blue   = color.RGBA{G: 0x72, B: 0xb2, A: 0xff}
+	orange = color.RGBA{R: 0xe6, G: 0x9f, A: 0xff}
+	green  = color.RGBA{G: 0x9e, B: 0x73, A: 0xff}
 )
 
 var dashes = map[string][]vg.Length{

@@ -80,7 +80,7 @@ func (l *link) connect() error {
 	return err
 }
 
-// newsDialer makes connections whose messages wait for each other: a server of a large cluster
+// newsDialer makes connections on which messages wait for each other: a server of a large cluster
 // receives hundreds in a second, and an idle process takes most of their CPU time for its waking.
 type newsDialer struct{ interval time.Duration }
 
@@ -123,13 +123,6 @@ func (l *link) subscribe(subject string, handle handler) error {
 		return err
 	}
 	return s.SetPendingLimits(maxPending, maxPendingBytes)
-}
-
-// close ends the connection.
-func (l *link) close() {
-	if l.conn != nil {
-		l.conn.Close()
-	}
 }
 
 // denied returns the missing permission at present, or nil.

@@ -50,6 +50,24 @@ func TestReasonsOfAnOutageAreLoggedOnce(t *testing.T) {
 	lines("the next outage", maxLogged+1)
 }
 
+// A member says in its health that it does not hear the others, although its calls work.
+func TestTheHealthNamesMissingNews(t *testing.T) {
+	c, err := New(Config{URL: "nats://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.joined, c.lease.confirmed, c.lease.claimed = true, c.now()+1, true
+	c.main.onConnect(&nats.Conn{})
+	if h := c.Health(); h.OK || !strings.Contains(h.Text, "missing in lists") {
+		t.Errorf("without news: %+v", h)
+	}
+	c.news.deniedSubscription = errors.New("a missing permission")
+	c.news.onConnect(&nats.Conn{}) // Whether it is still missing is yet unknown.
+	if h := c.Health(); !h.OK {
+		t.Errorf("with both connections: %+v", h)
+	}
+}
+
 // arrivals is a connection with messages of one size that arrive at given times.
 type arrivals struct {
 	net.Conn

@@ -93,8 +93,7 @@ func (c *Cluster) Join(ctx context.Context, m cluster.Member) error {
 	}
 	c.id, c.self = m.Server.ID, m
 	if err := c.connect(); err != nil {
-		c.main.close()
-		c.news.close()
+		c.disconnect()
 		return fmt.Errorf("cluster/nats: connect: %w", err)
 	}
 	c.mu.Lock()
@@ -126,7 +125,16 @@ func (c *Cluster) connect() error {
 	return errors.Join(c.main.subscribe("to."+c.id, c.onDirect), c.news.subscribe("lease.*", c.onLease), c.news.subscribe("board.*", c.onChanges))
 }
 
-// handler handles a message, whose subject ends in an id.
+// disconnect ends both connections.
+func (c *Cluster) disconnect() {
+	for _, l := range []*link{&c.main, &c.news} {
+		if l.conn != nil {
+			l.conn.Close()
+		}
+	}
+}
+
+// handler handles a message. The subject of the message ends in id.
 type handler func(id string, data []byte, now time.Duration) error
 
 // onLease handles a heartbeat of another server.
@@ -364,15 +372,13 @@ func (c *Cluster) Close(ctx context.Context) error {
 		defer close(ended)
 		c.group.Wait()
 		c.leave(ctx)
-		c.main.close()
-		c.news.close()
+		c.disconnect()
 	}()
 	select {
 	case <-ended:
 		return nil
 	case <-ctx.Done():
-		c.main.close()
-		c.news.close()
+		c.disconnect()
 		return ctx.Err()
 	}
 }

@@ -53,6 +53,17 @@ func (b *bed) New() cluster.Cluster {
 	return c
 }
 
+// join returns a new member of the cluster.
+func (b *bed) join(id string) cluster.Cluster {
+	b.t.Helper()
+	c := b.New()
+	if err := c.Join(within(b.t, 10*time.Second), cluster.Member{Server: cluster.Server{ID: id}}); err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { _ = c.Close(within(b.t, 5*time.Second)) })
+	return c
+}
+
 func (b *bed) Freeze(c cluster.Cluster, frozen bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

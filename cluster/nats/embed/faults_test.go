@@ -134,13 +134,8 @@ func TestAFrozenProcessReturns(t *testing.T) {
 func TestCallsEndInTimeDuringAStall(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, start(t).URL())
-	c, other := b.New(), b.New()
-	for id, m := range map[string]cluster.Cluster{"stalled": c, "other": other} {
-		if err := m.Join(within(t, 10*time.Second), cluster.Member{Server: cluster.Server{ID: id}}); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = m.Close(within(t, 5*time.Second)) })
-	}
+	c := b.join("stalled")
+	b.join("other")
 	eventually(t, 5*time.Second, "the members know each other", func() bool { return len(c.Servers()) == 2 })
 	b.Freeze(c, true)
 	defer b.Freeze(c, false)
@@ -162,18 +157,12 @@ func TestCallsEndInTimeDuringAStall(t *testing.T) {
 	}
 }
 
-// A member without news lists the others as suspect, says so, and takes none of their names,
-// however long it does not hear them. Its calls work. The connection is made again by itself.
+// A member without news lists the others as suspect, and takes none of their names, however long it
+// does not hear them. Its calls work. The connection is made again by itself.
 func TestAMemberWithoutNewsTakesNoNames(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, start(t).URL())
-	c, other := b.New(), b.New()
-	for id, m := range map[string]cluster.Cluster{"deaf": c, "other": other} {
-		if err := m.Join(within(t, 10*time.Second), cluster.Member{Server: cluster.Server{ID: id}}); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = m.Close(within(t, 5*time.Second)) })
-	}
+	c, other := b.join("deaf"), b.join("other")
 	other.Serve(func(context.Context, cluster.Request) ([]byte, error) { return []byte("yes"), nil })
 	other.Announce("oak", []byte("1"))
 	if !claims(t, other, "oak") {
@@ -182,8 +171,8 @@ func TestAMemberWithoutNewsTakesNoNames(t *testing.T) {
 	eventually(t, 5*time.Second, "listed", func() bool { return lists(c, "other") })
 	b.pipes[c].holdNewest()
 	eventually(t, 10*beat, "suspect", func() bool { return isSuspect(c, "other") })
-	taken := time.Now()
-	for reconnected := false; time.Since(taken) < 2*cluster.LeaseBeats*beat && !reconnected; reconnected = !isSuspect(c, "other") {
+	began := time.Now()
+	for reconnected := false; time.Since(began) < 2*cluster.LeaseBeats*beat && !reconnected; reconnected = !isSuspect(c, "other") {
 		if _, err := c.Claim(within(t, time.Second), "oak", 0); !errors.Is(err, cluster.ErrTaken) {
 			t.Fatalf("a claim of a held name: %v", err)
 		}
