@@ -209,7 +209,7 @@ bench-floor: ## the cost of a client beside bare quic-go with the same datagrams
 	go build -C bench -o $(CURDIR)/bin/bench
 	bin/bench $(ARGS)
 
-capacity: build ## how many players of the arena and of the card game this machine holds at 20, 30 and 60 Hz: half an hour; the results in capacity.json and docs/capacity.svg
+capacity: build ## how many players of the arena and of the card game this machine holds at 20, 30 and 60 Hz: two hours; the results in capacity.json and docs/capacity.svg
 	go build -o bin/cards-server ./examples/cards/server
 	go build -o bin/cards-load ./examples/cards/loadclient
 	bin/demo -capacity capacity.json -clients 2000 -duration 6s $(ARGS)
