@@ -309,7 +309,8 @@ func (h *hooks) NameLost() {
 	case !handOver:
 		r.e.Close(CodeClosing, textElsewhere)
 	case !r.server.cfg.recorded:
-		r.e.Transfer.Between(r.joinNewer)
+		// Otherwise a hand-over waits, which finds the newer room itself or calls joinNewer.
+		r.transfer.superseded = !r.e.Transfer.Between(nil, r.joinNewer)
 	}
 }
 

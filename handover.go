@@ -94,6 +94,8 @@ type transfer struct {
 	arrival atomic.Uint64            // key of its arrival for the inspector; 0: none
 	seated  atomic.Int64             // seats of the players that come with it
 	lost    bool                     // another server has the room's name; of the room's goroutine
+	// superseded is true if the name was lost while a hand-over waited; of the room's goroutine.
+	superseded bool
 
 	name     sync.Mutex // guards released, and changes of the room's epoch
 	released bool       // the room has ended, and has given its name back
@@ -158,10 +160,6 @@ var (
 	errHandsOver = errors.New("netloop: HandOver: the room is moving already, or ends")
 )
 
-// errMoveWaits is the outcome of a hand-over that waits for a further tick, because a client is
-// about to move to another room.
-var errMoveWaits = errors.New("a client moves to another room")
-
 // handOver moves the room after its next tick, and waits for the outcome or the end of ctx. Clients
 // that the game has moved to other rooms leave first; for their tickets the room waits for
 // cluster.StoreTime at most.
@@ -185,27 +183,27 @@ func (r *Room) handOver(ctx context.Context, to Place) error {
 	if server == s.ID() {
 		return errNoPlace
 	}
-	for until := s.clock.Now() + cluster.StoreTime; ; {
-		outcome := make(chan error, 1) // One sender, one value.
-		begins := r.e.Transfer.Between(func() (why *transport.Closed) {
-			err := errMoveWaits
-			if s.clock.Now() >= until || !slices.ContainsFunc(r.e.Clients(), (*room.Client).MoveWaits) {
-				why, err = r.move(server)
-			}
-			outcome <- err
-			return why
-		})
-		if !begins {
-			return errHandsOver
+	until := s.clock.Now() + cluster.StoreTime
+	waits := func() bool {
+		return s.clock.Now() < until && slices.ContainsFunc(r.e.Clients(), (*room.Client).MoveWaits)
+	}
+	outcome := make(chan error, 1) // One sender, one value.
+	begins := r.e.Transfer.Between(waits, func() *transport.Closed {
+		why, err := r.move(server)
+		if why == nil && r.transfer.superseded {
+			why = r.joinNewer()
 		}
-		select {
-		case err := <-outcome:
-			if !errors.Is(err, errMoveWaits) {
-				return err
-			}
-		case <-ctx.Done():
-			return fmt.Errorf("netloop: HandOver: no tick has ended meanwhile: %w", context.Cause(ctx))
-		}
+		outcome <- err
+		return why
+	})
+	if !begins {
+		return errHandsOver
+	}
+	select {
+	case err := <-outcome:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("netloop: HandOver: no tick has ended meanwhile: %w", context.Cause(ctx))
 	}
 }
 
@@ -361,7 +359,7 @@ func (r *Room) reclaimLater() {
 		case err == nil && !r.keepName(epoch):
 			return
 		case err == nil:
-			r.e.Transfer.Between(func() *transport.Closed { r.resume(); return nil })
+			r.e.Transfer.Between(nil, func() *transport.Closed { r.resume(); return nil })
 			return
 		case errors.Is(err, cluster.ErrTaken):
 			r.loseName()

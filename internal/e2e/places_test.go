@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/netloop/netloop"
@@ -211,19 +212,21 @@ func TestPlacesWithoutTheStore(t *testing.T) {
 
 // A room that is handed over takes the places of its players along.
 func TestAHandOverPassesPlacesOn(t *testing.T) {
-	for _, policy := range []netloop.DuplicatePolicy{netloop.DuplicateTakeOver, netloop.DuplicateRefuse} {
-		b := newHandOverBed(t, netlooptest.Configure(func(c *netloop.Config) { c.Cluster.Duplicate = policy }))
-		b.open(bookRoom("oak"))
-		all := b.join("oak", "ann", "bob")
-		if got := b.handOver("oak", netloop.Place{}); got != "<nil>" {
-			t.Fatal(got)
-		}
-		b.until("all play on y", func() bool { return b.noted("y oak: ") == 2 })
-		b.advance(time.Second)
-		for _, c := range all {
-			if s := c.State(); s.Phase != client.Playing || c.Room() != "oak" || c.Stats().Drops > 0 {
-				t.Errorf("policy %v: a player is %v in %q: %v, after %q", policy, s.Phase, c.Room(), c.Closed(), b.events)
+	synctest.Test(t, func(t *testing.T) {
+		for _, policy := range []netloop.DuplicatePolicy{netloop.DuplicateTakeOver, netloop.DuplicateRefuse} {
+			b := newHandOverBed(t, netlooptest.Configure(func(c *netloop.Config) { c.Cluster.Duplicate = policy }))
+			b.open(bookRoom("oak"))
+			all := b.join("oak", "ann", "bob")
+			if got := b.handOver("oak", netloop.Place{}); got != "<nil>" {
+				t.Fatal(got)
+			}
+			b.until("all play on y", func() bool { return b.noted("y oak: ") == 2 })
+			b.advance(time.Second)
+			for _, c := range all {
+				if s := c.State(); s.Phase != client.Playing || c.Room() != "oak" || c.Stats().Drops > 0 {
+					t.Errorf("policy %v: a player is %v in %q: %v, after %q", policy, s.Phase, c.Room(), c.Closed(), b.events)
+				}
 			}
 		}
-	}
+	})
 }

@@ -10,7 +10,7 @@ import (
 // A room continues on another server in these steps, all on the room's goroutine, between two
 // ticks:
 //
-//	Between ──▶ after the running tick, or the next one: the function of Between
+//	Between ──▶ after the first tick for which nothing has to wait: the function of Between
 //	              an error: the next tick follows
 //	            Depart: each client with a move is sent it, and leaves
 //	            the room ends
@@ -19,30 +19,38 @@ import (
 type Transfer struct {
 	*core
 	room  *Room
-	asked atomic.Pointer[func() *transport.Closed]
+	asked atomic.Pointer[between]
 	busy  atomic.Bool // from Between until its function has returned
 }
 
-// Between makes fn run once on the room's goroutine, after the running tick or the next one. No
-// tick runs meanwhile. The room ends if fn returns a reason. Between reports false, without an
-// effect, while an earlier function waits or runs. Any goroutine may call it.
-func (p *Transfer) Between(fn func() *transport.Closed) bool {
+// between is a function that runs between two ticks.
+type between struct {
+	waits func() bool // or nil
+	run   func() *transport.Closed
+}
+
+// Between makes fn run once on the room's goroutine, after the running tick or the next one, or
+// after the first tick for which waits, unless it is nil, reports false. No tick runs meanwhile.
+// The room ends if fn returns a reason. Between reports false, without an effect, while an earlier
+// function waits or runs. Any goroutine may call it.
+func (p *Transfer) Between(waits func() bool, fn func() *transport.Closed) bool {
 	if !p.busy.CompareAndSwap(false, true) {
 		return false
 	}
-	p.asked.Store(&fn)
+	p.asked.Store(&between{waits, fn})
 	p.Sleep.rouse()
 	return true
 }
 
 // run runs the function of Between, after a tick.
 func (p *Transfer) run() {
-	fn := p.asked.Swap(nil)
-	if fn == nil {
+	fn := p.asked.Load()
+	if fn == nil || fn.waits != nil && fn.waits() {
 		return
 	}
+	p.asked.Store(nil)
 	defer p.busy.Store(false)
-	if why := (*fn)(); why != nil {
+	if why := fn.run(); why != nil {
 		p.room.Shutdown.closing = why
 	}
 }
