@@ -44,6 +44,18 @@ func (a *asking) ask(n int, takes time.Duration) {
 	}
 }
 
+// answered runs ticks, in which n questions are answered, and returns the ticks of the answers.
+func (a *asking) answered(n, ticks int) (at []uint64) {
+	for range ticks {
+		a.step()
+	}
+	for range n {
+		at = append(at, <-a.answers)
+	}
+	slices.Sort(at)
+	return at
+}
+
 // Questions take a millisecond of a tick, regardless of their number; a longer question uses up
 // the time of the ticks after it.
 func TestQuestionsTakeAMillisecondOfATick(t *testing.T) {
@@ -55,14 +67,7 @@ func TestQuestionsTakeAMillisecondOfATick(t *testing.T) {
 	} {
 		a := newAsking(t)
 		a.ask(4, takes)
-		for range 20 {
-			a.step()
-		}
-		var got []uint64
-		for range 4 {
-			got = append(got, <-a.answers)
-		}
-		slices.Sort(got)
+		got := a.answered(4, 20)
 		if !slices.Equal(got, want) {
 			t.Errorf("questions of %v were answered in the ticks %v, want %v", takes, got, want)
 		}
@@ -85,9 +90,7 @@ func TestTheTimeOfQuestionsIsCounted(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 	a.ask(4, 400*time.Microsecond)
-	for range 10 {
-		a.step()
-	}
+	a.answered(4, 10)
 	if got := counted(); got != 0.0016 {
 		t.Errorf("%v s", got)
 	}
