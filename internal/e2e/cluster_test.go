@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/netloop/netloop"
@@ -23,8 +23,8 @@ type clusterBed struct {
 	order  []string
 }
 
-// until steps until a condition holds. Other goroutines, which the condition waits for, run in
-// between.
+// until steps until a condition holds. In each step the goroutines of all servers run until they
+// wait.
 func (b *clusterBed) until(what string, done func() bool) {
 	b.Helper()
 	for range 5000 {
@@ -32,7 +32,7 @@ func (b *clusterBed) until(what string, done func() bool) {
 			return
 		}
 		b.step(1)
-		runtime.Gosched()
+		synctest.Wait()
 	}
 	b.Fatal("not reached: ", what)
 }
@@ -101,155 +101,163 @@ func listed(c *clusterServer) []string {
 // Rooms are opened on the least loaded server, their names are unique in the cluster, seats are
 // reserved from every server, and every server lists and closes them.
 func TestRoomsOfACluster(t *testing.T) {
-	b := newClusterBed(t)
-	x, y := b.server("x", still), b.server("y", still)
-	b.step(2)
-	at := map[string]string{}
-	for _, name := range []string{"oak", "elm", "ash", "fir"} {
-		info, err := x.PlaceRoom(t.Context(), table(name))
-		if err != nil || info.Spec.Name != name {
-			t.Fatal(err, info)
+	synctest.Test(t, func(t *testing.T) {
+		b := newClusterBed(t)
+		x, y := b.server("x", still), b.server("y", still)
+		b.step(2)
+		at := map[string]string{}
+		for _, name := range []string{"oak", "elm", "ash", "fir"} {
+			info, err := x.PlaceRoom(t.Context(), table(name))
+			if err != nil || info.Spec.Name != name {
+				t.Fatal(err, info)
+			}
+			at[name] = info.Server
 		}
-		at[name] = info.Server
-	}
-	if want := map[string]string{"oak": "x", "elm": "y", "ash": "x", "fir": "y"}; fmt.Sprint(at) != fmt.Sprint(want) {
-		t.Errorf("rooms are at %v, want %v", at, want)
-	}
-	b.step(10)
-	for _, w := range b.worlds {
-		if got, want := listed(w), []string{"ash 0/5", "elm 0/5", "fir 0/5", "oak 0/5"}; !slices.Equal(got, want) {
-			t.Errorf("listed %q, want %q", got, want)
+		if want := map[string]string{"oak": "x", "elm": "y", "ash": "x", "fir": "y"}; fmt.Sprint(at) != fmt.Sprint(want) {
+			t.Errorf("rooms are at %v, want %v", at, want)
 		}
-	}
-	if _, err := y.Server.OpenRoom(t.Context(), table("oak")); !errors.Is(err, netloop.ErrRoomExists) {
-		t.Errorf("a second oak: %v", err)
-	}
-	spec := table("pine")
-	spec.Place.Server = "z"
-	if _, err := y.PlaceRoom(t.Context(), spec); !errors.Is(err, cluster.ErrGone) {
-		t.Errorf("a room on a server that does not exist: %v", err)
-	}
-	tickets, err := x.Reserve(t.Context(), "elm", netloop.Reservation{Seats: 2})
-	if err != nil || len(tickets) != 2 {
-		t.Fatal(err)
-	}
-	if _, err := x.Reserve(t.Context(), "elm", netloop.Reservation{Seats: 4}); refusedAs(err) != netloop.CodeFull {
-		t.Errorf("four of three free seats: %v", err)
-	}
-	if _, err := x.Reserve(t.Context(), "none", netloop.Reservation{}); refusedAs(err) != netloop.CodeRoomUnknown {
-		t.Errorf("a seat of a room that does not exist: %v", err)
-	}
-	c := y.JoinAs(client.Config{Ticket: string(tickets[0])}, netlooptest.Link{})
-	b.step(30)
-	if c.Room() != "elm" || c.State().Phase != client.Playing {
-		t.Errorf("the ticket leads to %q, %v", c.Room(), c.State())
-	}
-	if got := listed(x); !slices.Contains(got, "elm 2/5") {
-		t.Errorf("x lists %q", got)
-	}
-	if err := x.CloseRoom("elm", 0, netloop.CodeClosing, "over"); err != nil {
-		t.Fatal(err)
-	}
-	b.until("the client of the closed room has the reason", func() bool { return c.Closed() != nil && c.Closed().Text == "over" })
-	b.step(20)
-	if got := listed(x); slices.Contains(got, "elm 2/5") || len(got) != 3 {
-		t.Errorf("x lists %q", got)
-	}
-	b.until("the name of the room that has ended is free", func() bool {
-		_, err := x.Server.OpenRoom(t.Context(), table("elm"))
-		return err == nil
+		b.step(10)
+		for _, w := range b.worlds {
+			if got, want := listed(w), []string{"ash 0/5", "elm 0/5", "fir 0/5", "oak 0/5"}; !slices.Equal(got, want) {
+				t.Errorf("listed %q, want %q", got, want)
+			}
+		}
+		if _, err := y.Server.OpenRoom(t.Context(), table("oak")); !errors.Is(err, netloop.ErrRoomExists) {
+			t.Errorf("a second oak: %v", err)
+		}
+		spec := table("pine")
+		spec.Place.Server = "z"
+		if _, err := y.PlaceRoom(t.Context(), spec); !errors.Is(err, cluster.ErrGone) {
+			t.Errorf("a room on a server that does not exist: %v", err)
+		}
+		tickets, err := x.Reserve(t.Context(), "elm", netloop.Reservation{Seats: 2})
+		if err != nil || len(tickets) != 2 {
+			t.Fatal(err)
+		}
+		if _, err := x.Reserve(t.Context(), "elm", netloop.Reservation{Seats: 4}); refusedAs(err) != netloop.CodeFull {
+			t.Errorf("four of three free seats: %v", err)
+		}
+		if _, err := x.Reserve(t.Context(), "none", netloop.Reservation{}); refusedAs(err) != netloop.CodeRoomUnknown {
+			t.Errorf("a seat of a room that does not exist: %v", err)
+		}
+		c := y.JoinAs(client.Config{Ticket: string(tickets[0])}, netlooptest.Link{})
+		b.step(30)
+		if c.Room() != "elm" || c.State().Phase != client.Playing {
+			t.Errorf("the ticket leads to %q, %v", c.Room(), c.State())
+		}
+		if got := listed(x); !slices.Contains(got, "elm 2/5") {
+			t.Errorf("x lists %q", got)
+		}
+		if err := x.CloseRoom("elm", 0, netloop.CodeClosing, "over"); err != nil {
+			t.Fatal(err)
+		}
+		b.until("the client of the closed room has the reason", func() bool { return c.Closed() != nil && c.Closed().Text == "over" })
+		b.step(20)
+		if got := listed(x); slices.Contains(got, "elm 2/5") || len(got) != 3 {
+			t.Errorf("x lists %q", got)
+		}
+		b.until("the name of the room that has ended is free", func() bool {
+			_, err := x.Server.OpenRoom(t.Context(), table("elm"))
+			return err == nil
+		})
 	})
 }
 
 // A server that is frozen for longer than its lease loses the names that others want: its room
 // ends, has the smaller incarnation, and admits no newcomer.
 func TestTheOlderRoomOfANameEnds(t *testing.T) {
-	b := newClusterBed(t)
-	x, y := b.server("x", still), b.server("y", still)
-	old, err := x.Server.OpenRoom(t.Context(), table("oak"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.step(10)
-	c := x.JoinAs(client.Config{Room: "oak"}, netlooptest.Link{})
-	b.step(30)
-	b.hub.Partition("x", 1)
-	b.step(60 * cluster.HoldBeats)
-	late := x.JoinAs(client.Config{Room: "oak"}, netlooptest.Link{})
-	b.step(60)
-	wasRefused(t, "a newcomer without a lease", late, netloop.CodeBusy)
-	b.step(60)
-	next, err := y.Server.OpenRoom(t.Context(), table("oak"))
-	if err != nil || next.Incarnation() <= old.Incarnation() {
-		t.Fatalf("%v, incarnation %d after %d", err, next.Incarnation(), old.Incarnation())
-	}
-	if c.State().Phase != client.Playing {
-		t.Error("the room does not continue while it is alone")
-	}
-	b.hub.Partition("x", 0)
-	// Its client cannot move.
-	b.until("the older room ends", func() bool { return c.Closed() != nil })
-	if why := c.Closed(); why.Code != netloop.CodeClosing {
-		t.Errorf("the client of the older room: %v", why)
-	}
-	b.step(60 * 2)
-	if got, want := listed(x), []string{"oak 0/5"}; !slices.Equal(got, want) {
-		t.Errorf("listed %q, want %q", got, want)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		b := newClusterBed(t)
+		x, y := b.server("x", still), b.server("y", still)
+		old, err := x.Server.OpenRoom(t.Context(), table("oak"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.step(10)
+		c := x.JoinAs(client.Config{Room: "oak"}, netlooptest.Link{})
+		b.step(30)
+		b.hub.Partition("x", 1)
+		b.step(60 * cluster.HoldBeats)
+		late := x.JoinAs(client.Config{Room: "oak"}, netlooptest.Link{})
+		b.step(60)
+		wasRefused(t, "a newcomer without a lease", late, netloop.CodeBusy)
+		b.step(60)
+		next, err := y.Server.OpenRoom(t.Context(), table("oak"))
+		if err != nil || next.Incarnation() <= old.Incarnation() {
+			t.Fatalf("%v, incarnation %d after %d", err, next.Incarnation(), old.Incarnation())
+		}
+		if c.State().Phase != client.Playing {
+			t.Error("the room does not continue while it is alone")
+		}
+		b.hub.Partition("x", 0)
+		// Its client cannot move.
+		b.until("the older room ends", func() bool { return c.Closed() != nil })
+		if why := c.Closed(); why.Code != netloop.CodeClosing {
+			t.Errorf("the client of the older room: %v", why)
+		}
+		b.step(60 * 2)
+		if got, want := listed(x), []string{"oak 0/5"}; !slices.Equal(got, want) {
+			t.Errorf("listed %q, want %q", got, want)
+		}
+	})
 }
 
 // The room of a silent server is opened on another one by the first request, once its name is free:
 // not when its server is forgotten, a minute later.
 func TestTheRoomOfASilentServerIsOpenedElsewhere(t *testing.T) {
-	b := newClusterBed(t)
-	x, y := b.server("x", still), b.server("y", still)
-	if _, err := x.Server.OpenRoom(t.Context(), table("oak")); err != nil {
-		t.Fatal(err)
-	}
-	b.step(10)
-	b.hub.Partition("x", 1)
-	b.step(60 * cluster.SuspectBeats)
-	if _, err := y.PlaceRoom(t.Context(), table("oak")); !errors.Is(err, netloop.ErrRoomExists) {
-		t.Errorf("a room of a suspect server: %v", err)
-	}
-	c := y.JoinAs(client.Config{Room: "oak"}, netlooptest.Link{})
-	b.step(60)
-	wasRefused(t, "a newcomer to a room of a suspect server", c, netloop.CodeBusy)
-	b.step(60 * (cluster.LeaseBeats - cluster.SuspectBeats))
-	if _, err := y.Reserve(t.Context(), "oak", netloop.Reservation{}); refusedAs(err) != netloop.CodeRoomUnknown {
-		t.Errorf("a seat of a room without a name: %v", err)
-	}
-	info, err := y.PlaceRoom(t.Context(), table("oak"))
-	if err != nil || info.Server != "y" {
-		t.Errorf("opened at %q, %v", info.Server, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		b := newClusterBed(t)
+		x, y := b.server("x", still), b.server("y", still)
+		if _, err := x.Server.OpenRoom(t.Context(), table("oak")); err != nil {
+			t.Fatal(err)
+		}
+		b.step(10)
+		b.hub.Partition("x", 1)
+		b.step(60 * cluster.SuspectBeats)
+		if _, err := y.PlaceRoom(t.Context(), table("oak")); !errors.Is(err, netloop.ErrRoomExists) {
+			t.Errorf("a room of a suspect server: %v", err)
+		}
+		c := y.JoinAs(client.Config{Room: "oak"}, netlooptest.Link{})
+		b.step(60)
+		wasRefused(t, "a newcomer to a room of a suspect server", c, netloop.CodeBusy)
+		b.step(60 * (cluster.LeaseBeats - cluster.SuspectBeats))
+		if _, err := y.Reserve(t.Context(), "oak", netloop.Reservation{}); refusedAs(err) != netloop.CodeRoomUnknown {
+			t.Errorf("a seat of a room without a name: %v", err)
+		}
+		info, err := y.PlaceRoom(t.Context(), table("oak"))
+		if err != nil || info.Server != "y" {
+			t.Errorf("opened at %q, %v", info.Server, err)
+		}
+	})
 }
 
 // While the store is gone, rooms are opened nowhere, and seats of own rooms are reserved until the
 // lease is no longer confirmed.
 func TestAClusterWithoutItsStore(t *testing.T) {
-	b := newClusterBed(t)
-	x := b.server("x", still)
-	if _, err := x.Server.OpenRoom(t.Context(), table("oak")); err != nil {
-		t.Fatal(err)
-	}
-	b.step(10)
-	b.hub.StoreGone(true)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	if _, err := x.PlaceRoom(ctx, table("elm")); !errors.Is(err, netloop.ErrClusterBusy) && !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a room without a store: %v", err)
-	}
-	if _, err := x.Reserve(t.Context(), "oak", netloop.Reservation{}); err != nil {
-		t.Error(err)
-	}
-	b.step(60 * cluster.LeaseBeats)
-	if _, err := x.Reserve(t.Context(), "oak", netloop.Reservation{}); refusedAs(err) != netloop.CodeBusy {
-		t.Errorf("a seat without a lease: %v", err)
-	}
-	b.hub.StoreGone(false)
-	b.step(10)
-	if _, err := x.Reserve(t.Context(), "oak", netloop.Reservation{}); err != nil {
-		t.Errorf("after the store is back: %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		b := newClusterBed(t)
+		x := b.server("x", still)
+		if _, err := x.Server.OpenRoom(t.Context(), table("oak")); err != nil {
+			t.Fatal(err)
+		}
+		b.step(10)
+		b.hub.StoreGone(true)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		if _, err := x.PlaceRoom(ctx, table("elm")); !errors.Is(err, netloop.ErrClusterBusy) && !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a room without a store: %v", err)
+		}
+		if _, err := x.Reserve(t.Context(), "oak", netloop.Reservation{}); err != nil {
+			t.Error(err)
+		}
+		b.step(60 * cluster.LeaseBeats)
+		if _, err := x.Reserve(t.Context(), "oak", netloop.Reservation{}); refusedAs(err) != netloop.CodeBusy {
+			t.Errorf("a seat without a lease: %v", err)
+		}
+		b.hub.StoreGone(false)
+		b.step(10)
+		if _, err := x.Reserve(t.Context(), "oak", netloop.Reservation{}); err != nil {
+			t.Errorf("after the store is back: %v", err)
+		}
+	})
 }
