@@ -24,7 +24,7 @@ type clusterBed struct {
 }
 
 // until steps until a condition holds. In each step the goroutines of all servers run until they
-// wait.
+// wait: the test needs a bubble of testing/synctest.
 func (b *clusterBed) until(what string, done func() bool) {
 	b.Helper()
 	for range 5000 {

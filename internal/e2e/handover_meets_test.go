@@ -304,3 +304,34 @@ func TestARoomLosesItsNameWhileItsHandOverWaits(t *testing.T) {
 		})
 	})
 }
+
+// A hand-over waits for moves of clients for cluster.StoreTime at most, also if a move is asked for
+// again and again.
+func TestAHandOverWaitsForMovesForAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newHandOverBed(t)
+		old := b.open(bookRoom("oak"))
+		openRoom(t, b.y.World, bookRoom("ash"))
+		b.join("oak", "ann")
+		ash, err := serverOf(b.y.World).Reserve(t.Context(), "ash", netloop.Reservation{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.hub.Partition("x", 1)
+		began := b.x.Now()
+		old.Tick(func(t *netloop.Tick) {
+			t.Room().HandOver(t, netloop.Place{Server: "y"}, func(_ *netloop.Tick, err error) { b.told = append(b.told, fmt.Sprint(err)) })
+		})
+		for len(b.told) == 0 && b.x.Now()-began < 6*cluster.StoreTime {
+			old.Tick(func(t *netloop.Tick) {
+				for c := range t.Clients() {
+					c.Move(t, ash[0])
+				}
+			})
+			b.advance(time.Millisecond)
+		}
+		if took := b.x.Now() - began; len(b.told) != 1 || took < cluster.StoreTime || took > 3*cluster.StoreTime {
+			t.Errorf("after %v, told %q", took, b.told)
+		}
+	})
+}

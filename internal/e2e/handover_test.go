@@ -150,7 +150,7 @@ func (b *handOverBed) advance(d time.Duration) {
 }
 
 // until advances until a condition holds. In each millisecond the goroutines of all servers run
-// until they wait.
+// until they wait: the test needs a bubble of testing/synctest.
 func (b *handOverBed) until(what string, done func() bool) {
 	b.Helper()
 	for range 20_000 {
