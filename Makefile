@@ -120,7 +120,7 @@ plain: $(NODE_MODULES) ## the tests of make test with servers on plain Go socket
 	NETLOOP_PLAIN_SOCKET=true go test -short -vet=off -timeout 8m $(TESTFLAGS) $(LONGEST) ./...
 	NETLOOP_PLAIN_SOCKET=true go test -C bench -short -vet=off $(TESTFLAGS) ./...
 
-browser: $(NODE_MODULES) ## the arena in Chromium, over WebTransport and WebSocket, and the client in Node: a minute
+browser: $(NODE_MODULES) ## the arena in Chromium, over WebTransport and WebSocket, and the client in Node: four minutes
 	NETLOOP_BROWSER=1 go test -vet=off -count=1 -timeout 8m -v ./internal/browser
 
 check: ## all that CI runs: full tests, race detector, linters, generated code, other systems, a demo, the image

@@ -23,6 +23,7 @@ import (
 
 	"github.com/netloop/netloop"
 	"github.com/netloop/netloop/internal/certificate"
+	"github.com/netloop/netloop/internal/testing/nodetest"
 )
 
 // joining is a page with a script that opens the server's WebSocket.
@@ -190,10 +191,7 @@ func TestABrowserBehindNginx(t *testing.T) {
 	if os.Getenv("NETLOOP_VERIFY") == "" {
 		t.Skip("it takes seconds to start a browser")
 	}
-	program, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("no browser is tried: ", err)
-	}
+	program := nodetest.Browser(t)
 	at, admin := behindNginx(t)
 	dir, err := os.MkdirTemp("", "netloop-chromium-")
 	if err != nil {

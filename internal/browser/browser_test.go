@@ -23,13 +23,7 @@ func runSeparately(t *testing.T) {
 // chromium skips the test if there is no browser. The files of tests find it by CHROMIUM.
 func chromium(t *testing.T) {
 	t.Helper()
-	for _, name := range []string{os.Getenv("CHROMIUM"), "chromium", "chromium-browser", "google-chrome"} {
-		if at, err := exec.LookPath(name); name != "" && err == nil {
-			_ = os.Setenv("CHROMIUM", at) // The name is valid.
-			return
-		}
-	}
-	t.Skip("needs chromium: apt-get install chromium, or CHROMIUM=/path/to/it")
+	_ = os.Setenv("CHROMIUM", nodetest.Browser(t)) // The name is valid.
 }
 
 // programs builds the programs of netloop into a folder, once for all tests. The files of tests

@@ -16,6 +16,7 @@ import (
 	"github.com/netloop/netloop/internal/net/origin"
 	"github.com/netloop/netloop/internal/net/quicnet"
 	"github.com/netloop/netloop/internal/testing/nettest"
+	"github.com/netloop/netloop/internal/testing/nodetest"
 	"github.com/netloop/netloop/internal/transport"
 )
 
@@ -112,10 +113,7 @@ func TestARealBrowser(t *testing.T) {
 	if os.Getenv("NETLOOP_VERIFY") == "" {
 		t.Skip("it takes seconds to start a browser")
 	}
-	program, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("no browser is tried: ", err)
-	}
+	program := nodetest.Browser(t)
 	pair, err := certificate.SelfSigned()
 	if err != nil {
 		t.Fatal(err)

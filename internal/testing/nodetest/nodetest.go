@@ -43,6 +43,20 @@ func Tool(tb testing.TB, name string) string {
 	return path
 }
 
+// Browser returns the path of a browser without windows, CHROMIUM or the first that is installed.
+// The shell without the parts of a desktop takes half of the processor's time of a whole Chromium.
+// Without a browser the test is skipped.
+func Browser(tb testing.TB) string {
+	tb.Helper()
+	for _, name := range []string{os.Getenv("CHROMIUM"), "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"} {
+		if at, err := exec.LookPath(name); name != "" && err == nil {
+			return at
+		}
+	}
+	tb.Skip("needs a browser: apt-get install chromium-headless-shell, or CHROMIUM=/path/to/it")
+	return ""
+}
+
 // Bundle bundles a TypeScript file of clients/ts with its imports.
 func Bundle(tb testing.TB, entry string) string {
 	tb.Helper()
