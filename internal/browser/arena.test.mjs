@@ -89,7 +89,7 @@ describe("the arena", { concurrency: 1 }, () => {
           for (const tab of [ann, bob]) {
             await tab.page.bringToFront();
             await until("it has flown for half a second", () => tab.ask((game) => game.client.stats.inputs > 30));
-            await tab.ask((game) => game.client.verify());
+            await tab.verify();
             assert.deepEqual(await tab.ask((game) => [game.client.stats.malformed, game.client.stats.errors]), [0, 0]);
             await tab.clean();
           }
@@ -128,11 +128,11 @@ describe("the arena", { concurrency: 1 }, () => {
           relay.hole = true;
           await tab.trouble(/connection is lost/);
           relay.hole = false;
-          await until("it is back", async () => (await tab.phase()) === "playing", 60_000);
+          await until("it is back", async () => (await tab.phase()) === "playing");
           assert.deepEqual(await tab.ask((game) => ({ id: game.client.id, ship: game.own?.id })), was);
           assert.equal(await tab.ask((game) => game.client.stats.resumes), 1);
           await until("nothing is wrong any more", () => tab.page.evaluate(() => document.getElementById("trouble").hidden));
-          await tab.ask((game) => game.client.verify());
+          await tab.verify();
           await tab.clean([/closed|failed|error|lost|timed/i]);
         } finally {
           relay.close();
@@ -153,10 +153,10 @@ describe("the arena", { concurrency: 1 }, () => {
           await pause(20_000);
           await control.send("Page.setWebLifecycleState", { state: "active" });
           await tab.page.bringToFront();
-          await until("it plays again, at the state of now", () => tab.ask((game) => game?.client.status.phase === "playing" && game.own !== undefined && game.client.stats.ageMs < 500), 30_000);
+          await until("it plays again, at the state of now", () => tab.ask((game) => game?.client.status.phase === "playing" && game.own !== undefined && game.client.stats.ageMs < 500));
           const from = await tab.position();
           await until("the ship obeys", () => tab.obeys("ArrowUp", from));
-          await tab.ask((game) => game.client.verify());
+          await tab.verify();
           await tab.clean([/closed|failed|error|lost|timed/i]);
         } finally {
           await noBots();
@@ -220,7 +220,10 @@ test("two tabs wait in the lobby of a tournament, duel, and see the result and t
       await tab.watching();
       await shows(tab, "#intro-text", /^Press any key to join the tournament$/);
       await tab.page.fill("#name", name);
-      await tab.page.click("#join button");
+      await until(`${name} has joined`, async () => {
+        if (await tab.page.isVisible("#join button")) await tab.page.click("#join button", { timeout: 2000 }).catch(() => {});
+        return !(await tab.page.isVisible("#join"));
+      });
       if (tabs.length === 1) await shows(tab, "#intro-text", /^Waiting for a duel$/);
     }
     for (const tab of tabs) await shows(tab, "#duel", /^(ada|bob) 0 : (ada|bob) 0 · [1-4] s$/);

@@ -1,14 +1,36 @@
 // A tab of a real browser with the arena, for tests.
 import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { setTimeout as pause } from "node:timers/promises";
+
 import { chromium } from "playwright-core";
 
 import { until } from "./server.mjs";
 
-const program = process.env.CHROMIUM ?? "/usr/bin/chromium";
+const program = process.env.CHROMIUM ?? ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"].find(existsSync);
 
 /** browser starts a browser. */
 export function browser(flags = []) {
   return chromium.launch({ executablePath: program, args: ["--no-sandbox", "--mute-audio", ...flags] });
+}
+
+/** Why a page of "netloop new" was not admitted by a server that is too slow for its ticks. */
+const refusal = /try again later|does not answer|cannot be reached/;
+
+/**
+ * admitted waits until a page shows a text. A server that is too slow for its ticks refuses players for
+ * some seconds: the page says so, and is loaded again. It returns how often.
+ */
+export async function admitted(page, ready) {
+  let shown, loads = 0;
+  await until(() => `${page.url()} shows ${ready} after ${loads} reloads, and not ${shown}`, async () => {
+    shown = await page.innerText("body");
+    if (!refusal.test(shown)) return ready.test(shown);
+    await pause(1000);
+    await page.reload();
+    loads++;
+  });
+  return loads;
 }
 
 /** colorsOf returns the number of colors of a canvas. It runs in the page. */
@@ -89,7 +111,7 @@ export class Tab {
     await until("the arena is shown", async () => {
       if (await this.page.isVisible("#trouble-again")) await this.page.click("#trouble-again");
       return (await this.phase()) === "playing";
-    }, 40_000);
+    });
     assert.equal(await this.ask((game) => game.client.transport), this.transport);
   }
 
@@ -98,7 +120,7 @@ export class Tab {
     await this.watching();
     await this.page.fill("#name", name);
     await this.page.click("#join button");
-    await this.page.waitForSelector("#me:not([hidden])", { timeout: 20_000 });
+    await this.page.waitForSelector("#me:not([hidden])", { timeout: 60_000 });
     await until("the player's ship is there", () => this.ask((game) => game.own !== undefined));
   }
 
@@ -112,8 +134,23 @@ export class Tab {
       if (pattern.test(shown)) return shown;
       if (again && shown.includes("Try again")) await this.page.click("#trouble-again");
       return undefined;
-    }, 40_000);
+    });
     return text;
+  }
+
+  /**
+   * verify compares the state with the server's. A tab that gets too little processor time loses packets,
+   * and of a snapshot that misses one no digest can be compared: such a tab tries again.
+   */
+  async verify() {
+    let stats;
+    await until(() => `the state is compared with the server's: ${stats}`, async () => {
+      await this.page.bringToFront();
+      const done = await this.ask((game) => game.client.verify().then(() => "equal", (e) => e.message));
+      if (!/in time/.test(done)) assert.equal(done, "equal");
+      stats = await this.ask((game) => JSON.stringify(game.client.stats));
+      return done === "equal";
+    });
   }
 
   /** clean checks that the console has no unexpected error, and closes the tab. */

@@ -65,7 +65,7 @@ describe("objects in the page", { concurrency: 1 }, () => {
     const served = await inspect(file);
     try {
       const shown = await open(served.url);
-      await until("the replay is identical", async () => /all ticks are as recorded/.test(await shown.text(".outcome")), 60_000);
+      await until("the replay is identical", async () => /all ticks are as recorded/.test(await shown.text(".outcome")));
       await shown.page.fill(".query", "ship.Hull >= 1");
       await shown.page.press(".query", "Enter");
       await until("ticks are found", async () => /\d+ ticks:/.test(await shown.text(".found")));

@@ -12,12 +12,12 @@ import { setTimeout as pause } from "node:timers/promises";
 /** The folder with the programs server and loadclient. */
 export const bin = process.env.NETLOOP_BIN ?? "bin";
 
-/** until waits until fn returns a true value, and fails with its name after a while. */
-export async function until(what, fn, limitMs = 20_000) {
+/** until waits until fn returns a true value, and fails after a while with its name, a text or a function of it. */
+export async function until(what, fn, limitMs = 60_000) {
   for (const end = Date.now() + limitMs; ; await pause(50)) {
     const got = await fn();
     if (got) return got;
-    if (Date.now() > end) throw new Error(`waited ${limitMs} ms in vain: ${what}`);
+    if (Date.now() > end) throw new Error(`waited ${limitMs} ms in vain: ${typeof what === "function" ? what() : what}`);
   }
 }
 
@@ -47,7 +47,7 @@ export class Server {
     s.at = await until("the server is ready", () => {
       if (process_.exitCode !== null) throw new Error(`the server has ended:\n${s.log}`);
       try { return JSON.parse(readFileSync(file, "utf8")); } catch { return undefined; }
-    }, folder ? 120_000 : 20_000); // make run links the program first.
+    }, folder ? 120_000 : 60_000); // make run links the program first.
     rmSync(dir, { recursive: true });
     s.url = `http://${s.at.web}/`;
     s.ports = { listen: port(s.at.listen), web: port(s.at.web), admin: port(s.at.admin) };
@@ -66,15 +66,32 @@ export function port(address) {
   return Number(address.slice(address.lastIndexOf(":") + 1));
 }
 
-/** bots runs bots for a time, and returns a function that ends them earlier. */
+/** bots runs bots for a time, and returns a function that ends them earlier, by default like a crash. */
 export function bots(server, clients, seconds) {
   const load = spawn(path.join(bin, "loadclient"), ["run", "--addr", server.at.listen, "--clients", String(clients), "--duration", `${seconds}s`], { stdio: "ignore" });
-  return async () => {
+  return async (signal = "SIGKILL") => {
     if (load.exitCode !== null) return;
     const ended = once(load, "exit");
-    load.kill("SIGKILL");
+    load.kill(signal);
     await ended;
   };
+}
+
+/**
+ * allBots runs bots as bots does, and waits until all of them play. A server that is too slow for its
+ * ticks refuses some for a few seconds: then all leave, and join again.
+ */
+export async function allBots(server, clients, seconds, playing) {
+  for (const end = Date.now() + 60_000; ;) {
+    const leave = bots(server, clients, seconds);
+    try {
+      await until(`${clients} bots play`, async () => (await playing()) === clients, 15_000);
+      return leave;
+    } catch (e) {
+      await leave("SIGINT");
+      if (Date.now() > end) throw e;
+    }
+  }
 }
 
 /** udpRelay relays datagrams between one client and a server. While hole is set it loses them all. */
