@@ -111,7 +111,7 @@ run: build ## serve the arena and its page, without bots, until interrupted
 load: build ## let bots play on a running server: ADDR=host:port ADMIN=host:port ARGS="--clients 50"
 	bin/loadclient run --addr $(ADDR) --admin http://$(ADMIN) $(ARGS)
 
-test: $(NODE_MODULES) ## vet, and all tests with few seeds and short simulations: 208 s on a fresh machine with two cores
+test: $(NODE_MODULES) ## vet, and all tests with few seeds and short simulations: a quarter of an hour on a fresh machine with two cores
 	go test -short -vet=all -timeout 8m $(TESTFLAGS) $(LONGEST) ./...
 	@set -e; for dir in $(TOOLS); do go test -C $$dir -short -vet=all $(TESTFLAGS) ./...; done
 	@$(MAKE) --no-print-directory browser
