@@ -1,3 +1,5 @@
+//go:build unix
+
 package wtnet
 
 import (
@@ -8,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"syscall"
 	"testing"
 	"time"
 
@@ -87,11 +90,12 @@ func browse(t *testing.T, plays *[]play) *browser {
 func (b *browser) open(t *testing.T, program string) {
 	t.Helper()
 	cmd := exec.Command(program, "--headless=new", "--no-sandbox", "--disable-gpu", "--user-data-dir="+t.TempDir(), b.pages.URL)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // A script may start it.
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // Its own processes end with it.
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		_ = cmd.Wait()
 	})
 }
