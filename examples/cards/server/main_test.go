@@ -84,7 +84,7 @@ type seen struct {
 }
 
 // continues reports whether a view is that of an earlier one's match, without a lost card or turn.
-// A player who returns after more than awayTurn may have one more card for each turn of the table.
+// After an absence of more than awayTurn a hand may have one more card for each turn of the table.
 func (s *seen) continues(was *seen) bool {
 	if turns := int(s.table.Turns) - int(was.table.Turns); turns > 0 {
 		kept := !slices.ContainsFunc(was.hand, func(c cards.Card) bool { return !slices.Contains(s.hand, c) })
@@ -93,6 +93,27 @@ func (s *seen) continues(was *seen) bool {
 	before, now := was.table, s.table
 	before.Clock.Until, now.Clock.Until = netloop.Deadline{}, netloop.Deadline{}
 	return slices.Equal(s.hand, was.hand) && s.place == was.place && now == before
+}
+
+func TestAViewContinuesAnotherWithoutALostCardOrTurn(t *testing.T) {
+	was := seen{hand: []cards.Card{1, 2}, table: cards.Table{Name: "oak", Turns: 5, Round: 1}}
+	for what, now := range map[string]seen{
+		"the same":    {hand: []cards.Card{1, 2}, table: was.table},
+		"drawn":       {hand: []cards.Card{1, 2, 3}, table: cards.Table{Name: "oak", Turns: 6, Round: 1}},
+		"-a turn":     {hand: []cards.Card{1, 2}, table: cards.Table{Name: "oak", Turns: 4, Round: 1}},
+		"-a card":     {hand: []cards.Card{1}, table: was.table},
+		"-exchanged":  {hand: []cards.Card{1, 3, 4}, table: cards.Table{Name: "oak", Turns: 6, Round: 1}},
+		"-two drawn":  {hand: []cards.Card{1, 2, 3, 4}, table: cards.Table{Name: "oak", Turns: 6, Round: 1}},
+		"-a round":    {hand: []cards.Card{1, 2}, table: cards.Table{Name: "oak", Turns: 6, Round: 2}},
+		"-a seat":     {hand: []cards.Card{1, 2}, place: 1, table: cards.Table{Name: "oak", Turns: 6, Round: 1}},
+		"-its place":  {hand: []cards.Card{1, 2}, place: 1, table: was.table},
+		"-its table":  {hand: []cards.Card{1, 2}, table: cards.Table{Name: "elm", Turns: 6, Round: 1}},
+		"-its winner": {hand: []cards.Card{1, 2}, table: cards.Table{Name: "oak", Turns: 5, Round: 1, Winner: 1}},
+	} {
+		if now.continues(&was) == strings.HasPrefix(what, "-") {
+			t.Errorf("%s: it continues: %v", what, now.continues(&was))
+		}
+	}
 }
 
 // player is a running client.
