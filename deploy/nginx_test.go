@@ -16,7 +16,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -191,22 +190,8 @@ func TestABrowserBehindNginx(t *testing.T) {
 	if os.Getenv("NETLOOP_VERIFY") == "" {
 		t.Skip("it takes seconds to start a browser")
 	}
-	program := nodetest.Browser(t)
 	at, admin := behindNginx(t)
-	dir, err := os.MkdirTemp("", "netloop-chromium-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(program, "--headless=new", "--no-sandbox", "--disable-gpu", "--ignore-certificate-errors", "--user-data-dir="+dir, "https://"+at)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Its own processes end with it.
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		_ = cmd.Wait()
-		_ = os.RemoveAll(dir) // A process that ends may still write.
-	})
+	nodetest.Browse(t, "https://"+at, "--ignore-certificate-errors")
 	for range 300 {
 		resp, err := http.Get("http://" + admin + "/metrics")
 		if err != nil {

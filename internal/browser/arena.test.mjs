@@ -6,7 +6,7 @@ import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 
-import { Tab, browser } from "./page.mjs";
+import { Tab, browser, clicks } from "./page.mjs";
 import { Server, bots, tcpRelay, udpRelay, until } from "./server.mjs";
 import { Project, freePort } from "./vite.mjs";
 
@@ -220,10 +220,7 @@ test("two tabs wait in the lobby of a tournament, duel, and see the result and t
       await tab.watching();
       await shows(tab, "#intro-text", /^Press any key to join the tournament$/);
       await tab.page.fill("#name", name);
-      await until(`${name} has joined`, async () => {
-        if (await tab.page.isVisible("#join button")) await tab.page.click("#join button", { timeout: 2000 }).catch(() => {});
-        return !(await tab.page.isVisible("#join"));
-      });
+      await clicks(tab.page, "#join button", async () => !(await tab.page.isVisible("#join")));
       if (tabs.length === 1) await shows(tab, "#intro-text", /^Waiting for a duel$/);
     }
     for (const tab of tabs) await shows(tab, "#duel", /^(ada|bob) 0 : (ada|bob) 0 · [1-4] s$/);

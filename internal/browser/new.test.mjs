@@ -8,7 +8,7 @@ import path from "node:path";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
 
-import { admitted, browser } from "./page.mjs";
+import { admitted, browser, clicks } from "./page.mjs";
 import { bin, Server, until } from "./server.mjs";
 
 // On a busy machine the page tries WebSocket as well, and Chromium reports that attempt's end.
@@ -32,7 +32,7 @@ async function play(server, names, ready, fn) {
       const said = [];
       page.on("console", (m) => { if ((m.type() === "error" || m.type() === "warning") && !second.test(m.text())) said.push(m.text()); });
       page.on("pageerror", (e) => said.push(String(e)));
-      page.on("request", (r) => { if (!r.url().startsWith(server.url)) said.push(r.url()); });
+      page.on("request", (r) => { if (!r.url().startsWith(server.url)) wrong.push(r.url()); });
       await page.goto(name ? `${server.url}?name=${name}` : server.url);
       if ((await admitted(page, ready)) > 0) said.length = 0; // Chromium reports refused connections.
       tabs.push(page);
@@ -79,10 +79,7 @@ test("cards: two tabs meet at one table", async () => {
   await play(await Server.start(["--cards.saves", saves], {}, ["new/games", "cards"]), ["ada", "bob"], /Sit down at a table/, async (ada, bob) => {
     for (const page of [ada, bob]) {
       await page.bringToFront();
-      await until("it sits at a table", async () => {
-        if (await page.isVisible("#any")) await page.click("#any", { timeout: 2000 }).catch(() => {});
-        return page.isVisible("#table");
-      });
+      await clicks(page, "#any", () => page.isVisible("#table"));
     }
     for (const page of [ada, bob]) {
       await until("a hand of five cards", async () => (await page.locator("#hand .card").count()) === 5);

@@ -33,6 +33,17 @@ export async function admitted(page, ready) {
   return loads;
 }
 
+/**
+ * clicks clicks an element, while it is shown, until a condition holds: a busy page may draw it anew,
+ * and a busy server refuse the first call.
+ */
+export function clicks(page, selector, done) {
+  return until(`${selector} is clicked with success`, async () => {
+    if (await page.isVisible(selector)) await page.click(selector, { timeout: 2000 }).catch(() => {});
+    return done();
+  });
+}
+
 /** colorsOf returns the number of colors of a canvas. It runs in the page. */
 export function colorsOf(selector) {
   const c = document.querySelector(selector);

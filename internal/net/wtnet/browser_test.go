@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
-	"syscall"
 	"testing"
 	"time"
 
@@ -86,20 +84,6 @@ func browse(t *testing.T, plays *[]play) *browser {
 	return b
 }
 
-// open starts the browser.
-func (b *browser) open(t *testing.T, program string) {
-	t.Helper()
-	cmd := exec.Command(program, "--headless=new", "--no-sandbox", "--disable-gpu", "--user-data-dir="+t.TempDir(), b.pages.URL)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // A script may start it.
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		_ = cmd.Wait()
-	})
-}
-
 func (b *browser) next(t *testing.T) told {
 	t.Helper()
 	select {
@@ -117,7 +101,6 @@ func TestARealBrowser(t *testing.T) {
 	if os.Getenv("NETLOOP_VERIFY") == "" {
 		t.Skip("it takes seconds to start a browser")
 	}
-	program := nodetest.Browser(t)
 	pair, err := certificate.SelfSigned()
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +118,7 @@ func TestARealBrowser(t *testing.T) {
 	second.Leaves, third.URL = true, "https://"+closed.listener.Addr().String()+endpoint.Path
 	b := browse(t, &[]play{first, second, third})
 	pages.Serves("http", b.pages.Listener.Addr())
-	b.open(t, program)
+	nodetest.Browse(t, b.pages.URL)
 	for _, p := range []play{first, second} {
 		s := <-h.sessions
 		nettest.Eventually(t, "the page's datagram", func() bool { return h.stats.DatagramsIn.Swap(0) > 0 })

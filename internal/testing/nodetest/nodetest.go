@@ -1,5 +1,5 @@
 // Package nodetest runs the TypeScript of clients/ts in Node, for tests of the client and for
-// tests that compare the server with the TypeScript reader of state.
+// tests that compare the server with the TypeScript reader of state, and pages in a browser.
 package nodetest
 
 import (
